@@ -42,71 +42,42 @@ def made_affinity(name: str, folder: Path):
     )
 
 
+PER_CLASS = {"kind": "per_class", "query": 5, "training": 20}
+PER_LABEL = {"kind": "per_label", "query": 4, "training": 9}
+RANDOM = {"kind": "random", "query": 50, "training": 100}
+GIVEN = {"kind": "given", "query": "test", "database": "train", "training": "all"}
+UNSEEN = {"kind": "unseen_classes", "query": 5, "training": 20}
+LISTS = {"unseen": [[0, 1], [2, 3], [4, 5, 6]], "fold": 3, "training": "all", "database": "all"}
+OUTSIDE = {"training_in_database": False}
+
 # name -> (kind of labels, specification, seed)
 SPLITS = {
-    "per_class": ("classes", {"kind": "per_class", "query": 5, "training": 20}, 0),
-    "per_class, all": ("classes", {"kind": "per_class", "query": 5, "training": "all"}, 3),
-    "per_class, outside": (
-        "classes",
-        {"kind": "per_class", "query": 5, "training": 20, "training_in_database": False},
-        1,
-    ),
-    "per_label": ("multi-hot", {"kind": "per_label", "query": 4, "training": 9}, 0),
-    "per_label, columns": (
-        "multi-hot",
-        {"kind": "per_label", "query": 4, "training": 9, "order": "columns"},
-        2,
-    ),
-    "random": ("none", {"kind": "random", "query": 50, "training": 100}, 0),
-    "random, database": (
-        "none",
-        {"kind": "random", "query": 50, "training": 100, "database": 200, "training_in_database": False},
-        5,
-    ),
-    "given, all": ("none", {"kind": "given", "query": "test", "database": "train", "training": "all"}, 0),
+    "per_class": ("classes", PER_CLASS, 0),
+    "per_class, all": ("classes", PER_CLASS | {"training": "all"}, 3),
+    "per_class, outside": ("classes", PER_CLASS | OUTSIDE, 1),
+    "per_label": ("multi-hot", PER_LABEL, 0),
+    "per_label, columns": ("multi-hot", PER_LABEL | {"order": "columns"}, 2),
+    "random": ("none", RANDOM, 0),
+    "random, database": ("none", RANDOM | {"database": 200} | OUTSIDE, 5),
+    "given, all": ("none", GIVEN, 0),
     "given, per_class": (
         "classes",
-        {"kind": "given", "query": 0, "database": [1, 2], "training": {"per_class": 9}},
+        GIVEN | {"query": 0, "database": [1, 2], "training": {"per_class": 9}},
         4,
     ),
-    "given, random": (
-        "none",
-        {"kind": "given", "query": "test", "database": ["train", "extra"], "training": {"random": 90}},
-        6,
-    ),
-    "given, split": (
-        "none",
-        {"kind": "given", "query": "test", "database": "train", "training": {"split": "extra"}},
-        0,
-    ),
-    "unseen_classes, folds": (
-        "classes",
-        {"kind": "unseen_classes", "folds": 3, "fold": 2, "query": 5, "training": 20},
-        7,
-    ),
-    "unseen_classes, all": (
-        "classes",
-        {
-            "kind": "unseen_classes",
-            "unseen": [[0, 1], [2, 3], [4, 5, 6]],
-            "fold": 3,
-            "query": 5,
-            "training": "all",
-            "database": "all",
-        },
-        7,
-    ),
+    "given, random": ("none", GIVEN | {"database": ["train", "extra"], "training": {"random": 90}}, 6),
+    "given, split": ("none", GIVEN | {"training": {"split": "extra"}}, 0),
+    "unseen_classes, folds": ("classes", UNSEEN | {"folds": 3, "fold": 2}, 7),
+    "unseen_classes, all": ("classes", UNSEEN | LISTS, 7),
 }
 
+LEVELS = {"percentiles": [5, 1, 0.2, 0.1], "levels": [1, 2, 5, 10]}
 # name -> (kind of labels, specification)
 AFFINITIES = {
     "class": ("classes", {"kind": "class"}),
     "shared_label": ("multi-hot", {"kind": "shared_label"}),
     "shared_labels": ("multi-hot", {"kind": "shared_labels"}),
-    "distance_levels": (
-        "none",
-        {"kind": "distance_levels", "percentiles": [5, 1, 0.2, 0.1], "levels": [1, 2, 5, 10]},
-    ),
+    "distance_levels": ("none", {"kind": "distance_levels"} | LEVELS),
     "neighbours": ("none", {"kind": "neighbours", "k": 10}),
     "neighbours, cosine": ("classes", {"kind": "neighbours", "k": 3, "distance": "cosine"}),
     "judgements": ("none", {"kind": "judgements"}),

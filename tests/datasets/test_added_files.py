@@ -14,10 +14,8 @@ from datasets import affinity, loaders, splits
 ROOT = Path(__file__).parents[2]
 
 PROGRAM = """
-import numpy as np, networks
+import numpy as np
 from pathlib import Path
-
-import pytest
 from datasets import affinity, loaders, splits
 
 Path("p.txt").write_text("1;2;7\\n3;4;8\\n5;6;9\\n")
@@ -39,11 +37,11 @@ for spec, words in wrong:
 parity = affinity.make({"kind": "parity"}, made.labels)
 assert parity.block([0, 1], [0, 1, 2]).tolist() == [[1, 0, 1], [0, 1, 0]]
 
-from networks import make
+import networks
 assert not networks.KIND.named("mean_colour").said.trainable
 import torch
 images = torch.arange(3 * 64).reshape(1, 3, 8, 8).to(torch.uint8)
-network = make("mean_colour")
+network = networks.make("mean_colour")
 assert torch.equal(network(network.preprocess(images)), images.float().mean(dim=(2, 3)))
 """
 

@@ -1,14 +1,14 @@
 """CIFAR-10's binary archive: against records that the test wrote pixel by pixel; damaged archives."""
 
-import io
-import tarfile
-from pathlib import Path
+import gzip
 
 import numpy as np
 import pytest
 
 from datasets.description import Description
 from datasets.loaders import cifar10_binary
+from tests.files import changed, tarred, written
+from tests.tiebench.refusals import refused
 
 NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 BATCHES = [f"data_batch_{number}.bin" for number in range(1, 6)] + ["test_batch.bin"]
@@ -17,10 +17,8 @@ RECORDS = 7  # in a file, instead of 10,000
 
 def images_and_labels() -> tuple[np.ndarray, np.ndarray]:
     generator = np.random.default_rng(0)
-    return (
-        generator.integers(0, 256, (6 * RECORDS, 32, 32, 3), np.uint8),
-        generator.integers(0, 10, 6 * RECORDS),
-    )
+    images = generator.integers(0, 256, (6 * RECORDS, 32, 32, 3), np.uint8)
+    return images, generator.integers(0, 10, 6 * RECORDS)
 
 
 def record(image: np.ndarray, label: int) -> bytes:
@@ -47,24 +45,10 @@ def small_files(monkeypatch):
     monkeypatch.setattr(cifar10_binary, "RECORDS", RECORDS)
 
 
-def packed(path: Path, files: dict[str, bytes]) -> Path:
-    with tarfile.open(path, "w:gz", compresslevel=1) as archive:
-        for name, contents in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(contents)
-            archive.addfile(info, io.BytesIO(contents))
-    return path
-
-
 @pytest.mark.parametrize("as_folder", [False, True])
 def test_pixels_labels_and_parts(tmp_path, whole, as_folder):
-    source = tmp_path / "cifar-10-batches-bin"
-    if as_folder:
-        source.mkdir()
-        for name, contents in whole.items():
-            (tmp_path / name).write_bytes(contents)
-    else:
-        packed(source, whole)
+    source = written(tmp_path / ("c" if as_folder else "c.tar.gz"), whole)
+    source = source / "cifar-10-batches-bin" if as_folder else source
     description = cifar10_binary.load([source], tmp_path)
     images, labels = images_and_labels()
     np.testing.assert_array_equal(np.load(tmp_path / "items.npy"), images)
@@ -73,12 +57,9 @@ def test_pixels_labels_and_parts(tmp_path, whole, as_folder):
     assert description.class_names == list(NAMES)
     assert description.metadata()["split_counts"] == {"train": 5 * RECORDS, "test": RECORDS}
     described = cifar10_binary.describe([source])
-    assert (
-        described.metadata()
-        == description.metadata()
-        == Description.read(tmp_path, description.metadata()).metadata()
-    )
     np.testing.assert_array_equal(described.labels, labels)
+    read = Description.read(tmp_path, description.metadata())
+    assert described.metadata() == description.metadata() == read.metadata()
 
 
 @pytest.mark.thorough
@@ -92,18 +73,13 @@ def test_an_archive_of_full_size(tmp_path, monkeypatch):
         records[:, 1:] = np.repeat([10, 20, 30], 1024) + number
         assert records.nbytes == 30_730_000
         files[f"cifar-10-batches-bin/{name}"] = records.tobytes()
-    cifar10_binary.load([packed(tmp_path / "c.tar.gz", files)], tmp_path)
+    (tmp_path / "c.tar.gz").write_bytes(gzip.compress(tarred(files), compresslevel=1))
+    cifar10_binary.load([tmp_path / "c.tar.gz"], tmp_path)
     items, labels = np.load(tmp_path / "items.npy", mmap_mode="r"), np.load(tmp_path / "labels.npy")
     assert items.shape == (60_000, 32, 32, 3)
     for row in (0, 9_999, 10_000, 43_210, 59_999):
-        np.testing.assert_array_equal(
-            items[row], np.broadcast_to(np.array([10, 20, 30]) + row // 10_000, (32, 32, 3))
-        )
+        assert (items[row] == np.array([10, 20, 30]) + row // 10_000).all()
         assert labels[row] == (row + row // 10_000) % 10
-
-
-def changed(name: str, change) -> tuple:
-    return lambda files: {path: change(data) if path.endswith(name) else data for path, data in files.items()}
 
 
 def renamed(name: str, other: str):
@@ -117,7 +93,7 @@ def renamed(name: str, other: str):
         (changed("test_batch.bin", lambda data: data + data), "test_batch.bin has .* bytes, not"),
         (
             changed("batch_2.bin", lambda data: data[: 4 * 3073] + b"\x0c" + data[4 * 3073 + 1 :]),
-            "data_batch_2.bin: record 4 has label 12; labels are 0 to 9",
+            "data_batch_2.bin: record 4 has label 12",
         ),
         (renamed("data_batch_5.bin", "data_batch_5.mat"), "has no data_batch_5.bin; is it the binary"),
         (renamed("batches.meta.txt", "batches.meta"), "has no batches.meta.txt"),
@@ -128,28 +104,27 @@ def renamed(name: str, other: str):
     ],
 )
 def test_damaged_contents(tmp_path, whole, damage, message):
-    source = packed(tmp_path / "cifar-10-binary.tar.gz", damage(whole))
+    source = written(tmp_path / "cifar-10-binary.tar.gz", damage(whole))
     for read in (cifar10_binary.describe, lambda sources: cifar10_binary.load(sources, tmp_path)):
-        with pytest.raises(ValueError, match=message) as caught:
+        with refused(str(source), pattern=message):
             read([source])
-        assert str(source) in str(caught.value) and "\n" not in str(caught.value)
     assert not list(tmp_path.glob("*.npy*"))
 
 
-@pytest.mark.parametrize("part", [0.0, 0.02, 0.5, 0.99])
-def test_archives_cut_short(tmp_path, whole, part):
-    source = packed(tmp_path / "cifar-10-binary.tar.gz", whole)
+def test_archives_cut_short(tmp_path, whole):
+    source = written(tmp_path / "cifar-10-binary.tar.gz", whole)
     data = source.read_bytes()
-    source.write_bytes(data[: int(part * len(data))])
-    with pytest.raises(ValueError, match=r"binary.tar.gz: (cut short, damaged|has no)"):
-        cifar10_binary.load([source], tmp_path)
+    for part in (0.0, 0.02, 0.5, 0.99):
+        source.write_bytes(data[: int(part * len(data))])
+        with refused(pattern="binary.tar.gz: (cut short, damaged|has no)"):
+            cifar10_binary.load([source], tmp_path)
     assert not list(tmp_path.glob("*.npy*"))
 
 
 def test_bad_sources_and_options(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such file or folder"):
         cifar10_binary.describe([tmp_path / "nothing"])
-    with pytest.raises(ValueError, match="got 2 sources"):
+    with refused("got 2 sources"):
         cifar10_binary.describe([tmp_path, tmp_path])
-    with pytest.raises(ValueError, match="unknown option 'size'"):
+    with refused("unknown option 'size'"):
         cifar10_binary.describe([tmp_path], size=[1, 1])

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from PIL import Image
+from made_contents import encoded, resized
 
 from datasets import splits
-from datasets.description import Description
 from datasets.loaders import coco
 from datasets.readers import json_arrays
 from tests.files import changed, written
+from tests.tiebench.refusals import refused
 
 PROTOCOLS = yaml.safe_load((Path(__file__).parents[2] / "config" / "protocols.yaml").read_text())
 CATEGORIES = ("apple", "bowl", "person", "zebra")
@@ -54,16 +54,7 @@ def small(monkeypatch):
 
 def jpeg(name: str) -> bytes:
     number = int(name[-10:-4])
-    pixels = np.random.default_rng(number).integers(0, 256, (20 + number % 7, 31, 3), np.uint8)
-    image = Image.fromarray(pixels).convert("L" if number == 34 else "RGB")
-    buffer = io.BytesIO()
-    image.save(buffer, "jpeg")
-    return buffer.getvalue()
-
-
-def resized(name: str) -> np.ndarray:
-    image = Image.open(io.BytesIO(jpeg(name))).convert("RGB")
-    return np.asarray(image.resize((SIZE[1], SIZE[0]), Image.Resampling.BICUBIC))
+    return encoded(number, 20 + number % 7, 31, "L" if number == 34 else "RGB")
 
 
 def lines(names, prefix="./data/coco/") -> bytes:
@@ -91,9 +82,7 @@ def instances(part: str) -> dict:
     number = {name: int(name[-16:-4]) for name in names}
     annotations = [
         {
-            "segmentation": [[1.5, 2.25, 3.0]]
-            if category != "person"
-            else {"counts": [7, 1], "size": [4, 2]},
+            "segmentation": {"counts": [7, 1], "size": [4, 2]} if category == "person" else [[1.5, 2.25]],
             "iscrowd": int(category == "person"),
             "image_id": number[name],
             "category_id": IDENTIFIERS[category],
@@ -134,33 +123,25 @@ def forms(folder: Path) -> dict[str, list[Path]]:
     images = [written(folder / f"{part}2014.zip", pictures(part)) for part in ("train", "val")]
     both = written(folder / "images", pictures("val", "train"))
     return {
-        "lists": [*sorted(parts.rglob("*.txt")), *images],
-        "lists in a zip": [both, written(folder / "lists.zip", lists())],
+        "listed": [*sorted(parts.rglob("*.txt")), *images],
+        "listed in a zip": [both, written(folder / "lists.zip", lists())],
         "annotations": [written(folder / "annotations_trainval2014.zip", annotations()), *images],
         "annotations in a folder": [whole, both],
         "annotations as files": [*sorted(whole.rglob("*.json")), both],
     }
 
 
-FORMS = ["lists", "lists in a zip", "annotations", "annotations in a folder", "annotations as files"]
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_every_form_gives_the_same(tmp_path, form):
-    sources = forms(tmp_path)[form]
-    description = coco.load(sources, tmp_path, size=SIZE)
-    np.testing.assert_array_equal(np.load(tmp_path / "labels.npy"), LABELS)
-    np.testing.assert_array_equal(np.load(tmp_path / "items.npy"), [resized(name) for name in ROWS])
-    assert description.class_names == list(CATEGORIES) and description.label_kind == "multi-hot"
-    described = coco.describe(sources, size=SIZE).metadata()
-    assert described == description.metadata() == Description.read(tmp_path, described).metadata()
-    if form.startswith("lists"):
-        assert described["split_counts"] == {"database": 3, "query and database": 2, "training": 2}
-    else:
-        assert description.given_split is None
-    coco.load(sources, tmp_path, images="none")
-    assert np.load(tmp_path / "items.npy").shape == (7, 1)
-    np.testing.assert_array_equal(np.load(tmp_path / "labels.npy"), LABELS)
+def test_every_form_gives_the_same(tmp_path):
+    for form, sources in forms(tmp_path / "sources").items():
+        (tmp_path / form).mkdir()
+        description = coco.load(sources, tmp_path / form, size=SIZE)
+        np.testing.assert_array_equal(np.load(tmp_path / form / "labels.npy"), LABELS)
+        expected = [resized(jpeg(name), SIZE) for name in ROWS]
+        np.testing.assert_array_equal(np.load(tmp_path / form / "items.npy"), expected)
+        assert description.class_names == list(CATEGORIES) and description.label_kind == "multi-hot"
+        parts = {"database": 3, "query and database": 2, "training": 2}
+        found = description.metadata()
+        assert found.get("split_counts") == (parts if form.startswith("listed") else None), form
 
 
 def names_of(rows) -> set[str]:
@@ -183,22 +164,26 @@ def test_the_protocols_leave_the_queries_out_of_the_database(tmp_path, protocol,
 
 
 def test_lists_that_are_disjoint_or_hold_the_training_images(tmp_path):
-    for index, (database, parts) in enumerate(
-        [
-            (REST, {"database": 3, "query": 2, "training": 2}),
-            ([*REST, *TRAINING], {"database": 3, "database and training": 2, "query": 2}),
-        ]
+    for database, parts in (
+        (REST, {"database": 3, "query": 2, "training": 2}),
+        ([*REST, *TRAINING], {"database": 3, "database and training": 2, "query": 2}),
     ):
-        source = written(tmp_path / f"{index}.zip", lists(database))
+        source = written(tmp_path / f"{len(database)}.zip", lists(database))
         assert coco.describe([source]).metadata()["split_counts"] == parts
 
 
+def replaced(change):
+    """Damage: other contents of instances_val2014.json."""
+    return changed("instances_val2014.json", change)
+
+
 def instances_with(**changes):
-    """Damage: other values of keys of instances_val2014.json."""
+    """Damage: other values of its keys."""
     return lambda files: files | annotations(val=changes)
 
 
 ONE = {"image_id": 42, "category_id": 1}
+VAL = "annotations/instances_val2014.json"
 
 
 @pytest.mark.parametrize(
@@ -210,63 +195,30 @@ ONE = {"image_id": 42, "category_id": 1}
             changed("test.txt", lambda d: d.replace(b" 0 1 1 0", b" 1 1 1 0")),
             f"the lists disagree: '{QUERIES[0]}' has other labels as database than as query",
         ),
-        (
-            lists,
-            lambda f: f | annotations(),
-            r"(train|database)\.txt: there are labels in .*instances_train2014.json too",
-        ),
+        (lists, lambda f: f | annotations(), r"\.txt: there are labels in .*instances_train2014.json too"),
         (dict, lambda f: {"readme.md": b""}, "the sources hold no labels; labels are HashNet's lists"),
-        (annotations, changed("instances_val2014.json", None), "no instances_val2014.json in the sources"),
-        (
-            annotations,
-            lambda f: f | {"b/instances_val2014.json": f["annotations/instances_val2014.json"]},
-            "instances_val2014.json: there is another one, ",
-        ),
-        (
-            annotations,
-            changed("instances_val2014.json", lambda d: d[:-30]),
-            "val2014.json: not the JSON .* at ",
-        ),
-        (
-            annotations,
-            changed("instances_val2014.json", lambda d: b"\xff" + d),
-            "not text .invalid start byte",
-        ),
-        (annotations, changed("instances_val2014.json", lambda d: b""), "the file ends in the middle"),
-        (
-            annotations,
-            changed("instances_val2014.json", lambda d: b'{"images": 3}'),
-            "'images' must be an array",
-        ),
-        (annotations, changed("instances_val2014.json", lambda d: b'{"images": [3]}'), "must be objects"),
+        (annotations, replaced(None), "no instances_val2014.json in the sources"),
+        (annotations, lambda f: f | {"b/" + VAL: f[VAL]}, "instances_val2014.json: there is another one"),
+        (annotations, replaced(lambda d: d[:-30]), "val2014.json: not the JSON .* at "),
+        (annotations, replaced(lambda d: b"\xff" + d), "not text .invalid start byte"),
+        (annotations, replaced(lambda d: b""), "the file ends in the middle"),
+        (annotations, replaced(lambda d: b'{"images": 3}'), "'images' must be an array"),
+        (annotations, replaced(lambda d: b'{"images": [3]}'), "must be objects"),
         (annotations, instances_with(images=[]), "instances_val2014.json: has 0 images, not 4"),
-        (
-            annotations,
-            instances_with(images=[{"id": 1, "file_name": "a.jpg"}]),
-            "'file_name' of id 1 is 'a.jpg'",
-        ),
-        (
-            annotations,
-            instances_with(annotations=[ONE | {"image_id": 7}]),
-            "an annotation is of image 7, which",
-        ),
-        (
-            annotations,
-            instances_with(annotations=[ONE | {"category_id": 9}]),
-            "is of category 9, which is not in",
-        ),
+        (annotations, instances_with(images=[{"id": 1, "file_name": "a.jpg"}]), "of id 1 is 'a.jpg'"),
+        (annotations, instances_with(annotations=[ONE | {"image_id": 7}]), "is of image 7, which"),
+        (annotations, instances_with(annotations=[ONE | {"category_id": 9}]), "is of category 9, which"),
         (annotations, instances_with(annotations=[ONE | {"image_id": "7"}]), "'image_id' must be an integer"),
         (annotations, instances_with(categories=[{"id": 1, "name": "aple"}]), "'aple'; did you mean 'apple'"),
         (annotations, instances_with(categories=[{"id": 1, "name": "apple"}]), "has 1 categories, not the 4"),
         (annotations, instances_with(categories=[{"id": 1, "name": "zebra"}] * 2), "the id 1 is there twice"),
     ],
 )
-@pytest.mark.parametrize("form", ["labels.zip", "labels"])
-def test_damaged_labels(tmp_path, files, damage, message, form):
-    source = written(tmp_path / form, damage(files()))
-    with pytest.raises(ValueError, match=message) as caught:
+def test_damaged_labels(tmp_path, files, damage, message):
+    source = written(tmp_path / "labels.zip", damage(files()))
+    with refused(pattern=message) as caught:
         coco.describe([source])
-    assert "\n" not in str(caught.value) and len(str(caught.value)) < 1000
+    assert len(str(caught.value)) < 1000
 
 
 def test_the_categories_of_coco(monkeypatch):
@@ -275,9 +227,6 @@ def test_the_categories_of_coco(monkeypatch):
     assert len(set(coco.CATEGORIES)) == 80 and sorted(coco.CATEGORIES) == list(coco.CATEGORIES)
     assert [coco.CATEGORIES.index(name) for name in ("apple", "orange", "person", "zebra")] == [1, 46, 49, 79]
     assert sum(coco.IMAGES.values()) == 123_287
-
-
-# -- arrays of a JSON file ---------------------------------------------------------------------------------
 
 
 def reader(data: bytes):
@@ -322,9 +271,8 @@ def elements_by_json(data: bytes):
 
 def test_damaged_json_is_read_as_the_standard_library_does_or_refused(monkeypatch):
     monkeypatch.setattr(json_arrays, "CHUNK", 16)
-    whole = json.dumps(
-        {"n": [1, {"a": 2}], "a": [{"x": [1.5, "é"]}, {"y": 0}, {}], "b": [{"z": "\n"}]}
-    ).encode()
+    document = {"n": [1, {"a": 2}], "a": [{"x": [1.5, "é"]}, {"y": 0}, {}], "b": [{"z": "\n"}]}
+    whole = json.dumps(document).encode()
     random = np.random.default_rng(0)
     outcomes = {True: 0, False: 0}
     for _ in range(400):
@@ -374,6 +322,5 @@ def test_an_element_without_end_is_refused(monkeypatch):
     with pytest.raises(ValueError, match="no value ends within 1000 characters"):
         list(json_arrays.array_elements(lambda _: next(endless), "file", ("a",)))
     nested = b'{"a": [' + b"[" * 200_000
-    with pytest.raises(ValueError, match="not the JSON that it should be") as caught:
+    with refused("not the JSON that it should be"):
         list(json_arrays.array_elements(reader(nested), "file", ("a",)))
-    assert "\n" not in str(caught.value)

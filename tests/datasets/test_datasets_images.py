@@ -1,16 +1,18 @@
 """Images from folders and archives: against Pillow on single files, against each other; bad sources."""
 
-import io
 import tarfile
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from made_contents import encoded
+from PIL import Image, ImageOps
 
 from datasets.description import Description
 from datasets.loaders import images
+from tests.tiebench.refusals import refused
 
 FILES = ("items.npy", "labels.npy", "given_split.npy")
 PATHS = "set/{split}/{class}/{name}"
@@ -37,11 +39,12 @@ def root(tmp_path) -> Path:
     return folder
 
 
-def packed(root: Path, path: Path, mode: str, backwards: bool = False, dotted: bool = False) -> Path:
-    with tarfile.open(path, mode) as archive:
+def packed(root: Path, path: Path, mode: str = "w", backwards: bool = False, dotted: bool = False) -> Path:
+    opened = partial(zipfile.ZipFile, mode="w") if mode == "zip" else partial(tarfile.open, mode=mode)
+    with opened(path) as archive:
+        add = archive.write if mode == "zip" else partial(archive.add, recursive=False)
         for file in sorted(root.rglob("*"), reverse=backwards):
-            name = str(file.relative_to(root))
-            archive.add(file, f"./{name}" if dotted else name, recursive=False)
+            add(file, ("./" if dotted else "") + str(file.relative_to(root)))
     return path
 
 
@@ -54,12 +57,8 @@ def loaded(source: Path, folder: Path, **options) -> tuple[dict, list[bytes]]:
 def test_folder_against_pillow(root, tmp_path):
     folder = tmp_path / "out"
     card, _ = loaded(root, folder, paths=PATHS)
-    names = [
-        p
-        for p in root.glob("set/*/*/*")
-        if p.suffix.lower() in (".jpg", ".jpeg", ".png") and p.name[0] != "."
-    ]
-    names.sort(key=lambda p: (p.parts[-3], p.parts[-2], p.parts[-1]))
+    names = [p for p in root.glob("set/*/*/*") if p.suffix.lower() in (".jpg", ".jpeg", ".png")]
+    names = sorted((p for p in names if p.name[0] != "."), key=lambda p: p.parts[-3:])
     items, labels, given = (np.load(folder / name) for name in FILES)
     assert items.dtype == np.uint8 and items.shape == (18, 12, 9, 3)
     for row, path in enumerate(names):
@@ -74,33 +73,18 @@ def test_folder_against_pillow(root, tmp_path):
 @pytest.mark.parametrize(
     ("mode", "backwards", "dotted"),
     [
-        ("w", False, False),
-        ("w", True, True),
-        ("w:gz", True, False),
-        ("w:bz2", False, True),
-        ("w:xz", True, False),
+        *(("w", False, False), ("w", True, True), ("w:gz", True, False), ("w:bz2", False, True)),
+        *(("w:xz", True, False), ("zip", True, False)),
     ],
 )
-@pytest.mark.parametrize("size", [None, [5, 6]])
-def test_archive_gives_the_bytes_of_the_folder(root, tmp_path, mode, backwards, dotted, size):
-    archive = packed(root, tmp_path / "images.tar", mode, backwards, dotted)
-    assert loaded(archive, tmp_path / "a", paths=PATHS, size=size) == loaded(
-        root, tmp_path / "b", paths=PATHS, size=size
-    )
-    described = images.describe([archive], paths=PATHS, size=size)
+def test_archive_gives_the_bytes_of_the_folder(root, tmp_path, mode, backwards, dotted):
+    archive = packed(root, tmp_path / "archive", mode, backwards, dotted)
+    assert loaded(archive, tmp_path / "a", paths=PATHS) == loaded(root, tmp_path / "b", paths=PATHS)
+    described = images.describe([archive], paths=PATHS)
     read = Description.read(tmp_path / "a", described.metadata())
     assert described.metadata() == read.metadata()
     np.testing.assert_array_equal(described.labels, read.labels)
     np.testing.assert_array_equal(described.given_split, read.given_split)
-
-
-def test_a_zip_gives_the_bytes_of_the_folder(root, tmp_path):
-    with zipfile.ZipFile(tmp_path / "images.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(root.rglob("*"), reverse=True):
-            archive.write(file, str(file.relative_to(root)))
-    assert loaded(tmp_path / "images.zip", tmp_path / "a", paths=PATHS) == loaded(
-        root, tmp_path / "b", paths=PATHS
-    )
 
 
 def test_archives_other_than_gnu_and_long_names(tmp_path):
@@ -185,9 +169,8 @@ def test_links_in_a_folder_are_followed_but_not_around(root, tmp_path):
     ],
 )
 def test_bad_options(root, options, message):
-    with pytest.raises(ValueError, match=message) as caught:
+    with refused(pattern=message):
         images.describe([root], **options)
-    assert "\n" not in str(caught.value)
 
 
 def test_bad_sources(tmp_path):
@@ -205,98 +188,59 @@ def test_bad_sources(tmp_path):
 
 def test_images_of_two_sizes_are_named(root, tmp_path):
     picture(1, 20, 30).save(root / "set/train/bee/zz.png")
-    for source in (root, packed(root, tmp_path / "images.tar", "w")):
-        with pytest.raises(
-            ValueError, match=r"set/test/ant/.*12 x 9 pixels and 'set/train/bee/zz.png' 20 x 30"
-        ):
+    for source in (root, packed(root, tmp_path / "images.tar")):
+        with refused(pattern=r"set/test/ant/.*12 x 9 pixels and 'set/train/bee/zz.png' 20 x 30"):
             images.load([source], tmp_path, paths=PATHS)
         assert not (tmp_path / "items.npy").exists()
     assert images.load([root], tmp_path, paths=PATHS, size=[4, 4]).items == 19
 
 
-def deep() -> bytes:
-    buffer = io.BytesIO()
-    Image.fromarray(np.full((12, 9), 40_000, np.uint16)).save(buffer, "png")
-    return buffer.getvalue()
-
-
-def jpeg() -> bytes:
-    buffer = io.BytesIO()
-    picture(5, 64, 64).save(buffer, "jpeg")
-    return buffer.getvalue()
-
-
 @pytest.mark.parametrize(
     ("contents", "message"),
     [
-        (jpeg()[:900], "image 'set/train/bee/bad.jpg' cannot be read: .*truncated"),
-        (b"", "'set/train/bee/bad.jpg' is not an image of .*JPEG"),
+        (encoded(5, 64, 64)[:900], "image 'set/train/bee/bad.jpg' cannot be read: .*truncated"),
         (b"GIF89a" + bytes(50), "'set/train/bee/bad.jpg' is not an image of .*JPEG"),
         (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "'set/train/bee/bad.jpg' is not an image of"),
-        (deep(), "'set/train/bee/bad.jpg' cannot be read: its pixels have more than 8 bits"),
     ],
 )
-@pytest.mark.parametrize("tarred", [False, True])
-def test_damaged_images_are_named(root, tmp_path, contents, message, tarred):
+def test_damaged_images_are_named(root, tmp_path, contents, message):
     (root / "set/train/bee/bad.jpg").write_bytes(contents)
-    source = packed(root, tmp_path / "images.tar", "w:gz") if tarred else root
-    with pytest.raises(ValueError, match=message) as caught:
-        images.load([source], tmp_path, paths=PATHS, size=[8, 8])
-    assert "\n" not in str(caught.value) and str(source) in str(caught.value)
+    with refused(str(root), pattern=message):
+        images.load([root], tmp_path, paths=PATHS, size=[8, 8])
     assert not list(tmp_path.glob("items.npy*"))
 
 
-def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
-    info = tarfile.TarInfo(name)
-    info.type, info.linkname = kind, link
-    return info
-
-
 @pytest.mark.parametrize(
-    ("info", "message"),
-    [
-        (member("a/link.png", tarfile.SYMTYPE, "/etc/passwd"), "'a/link.png' is a link"),
-        (member("a/link.png", tarfile.LNKTYPE, "a/1.png"), "'a/link.png' is a link"),
-        (member("a/pipe.png", tarfile.FIFOTYPE), "'a/pipe.png' is neither a file nor a folder"),
-        (member("/a/1.png"), "'/a/1.png' has an absolute name"),
-        (member("C:\\a\\1.png"), "has an absolute name"),
-        (member("a/../../1.png"), "leads out of the archive"),
-        (member("a\\..\\1.png"), "leads out of the archive"),
-        (member("a/0.png"), "holds 'a/0.png' twice"),
-        (member("./a//0.png"), "holds 'a/0.png' twice"),
-    ],
+    ("name", "message"),
+    [("C:\\a\\1.png", "has an absolute name"), ("./a//0.png", "images.tar: holds 'a/0.png' twice")],
 )
-def test_archives_with_what_has_no_place_there(tmp_path, info, message):
-    buffer = io.BytesIO()
-    picture(0).save(buffer, "png")
-    first = tarfile.TarInfo("a/0.png")
-    first.size = len(buffer.getvalue())
-    with tarfile.open(tmp_path / "bad.tar", "w") as archive:
-        archive.addfile(first, io.BytesIO(buffer.getvalue()))
-        archive.addfile(info)
-    with pytest.raises(ValueError, match=message) as caught:
-        images.describe([tmp_path / "bad.tar"])
-    assert str(tmp_path / "bad.tar") in str(caught.value)
+def test_archives_with_what_has_no_place_there(tmp_path, name, message):
+    (tmp_path / "images/a").mkdir(parents=True)
+    picture(0).save(tmp_path / "images/a/0.png")
+    with tarfile.open(packed(tmp_path / "images", tmp_path / "images.tar"), "a") as archive:
+        archive.addfile(tarfile.TarInfo(name))
+    with refused(message):
+        images.describe([tmp_path / "images.tar"])
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
-@pytest.mark.parametrize("part", [0.05, 0.5, 0.9])
-def test_archives_cut_short(root, tmp_path, mode, part):
+def test_archives_cut_short(root, tmp_path, mode):
     """Wherever the cut, an archive never passes for one with fewer images."""
     for number in range(40):
         picture(number).save(root / f"set/train/owl/more{number}.png")
     whole = packed(root, tmp_path / "whole.tar", mode).read_bytes()
     cut = tmp_path / "cut.tar"
-    cut.write_bytes(whole[: int(len(whole) * part)])
-    with pytest.raises(ValueError, match=r"cut.tar: cut short, damaged or not a tar"):
-        images.load([cut], tmp_path, paths=PATHS)
+    for part in (0.05, 0.5, 0.9):
+        cut.write_bytes(whole[: int(len(whole) * part)])
+        with refused("cut.tar: cut short, damaged or not a tar"):
+            images.load([cut], tmp_path, paths=PATHS)
     assert not list(tmp_path.glob("items.npy*"))
 
 
 def test_a_plain_archive_cut_between_members_or_damaged_in_a_header(tmp_path):
     with tarfile.open(tmp_path / "whole.tar", "w", format=tarfile.USTAR_FORMAT) as archive:
         for number in range(5):
-            archive.addfile(member(f"a/{number}.txt"))
+            archive.addfile(tarfile.TarInfo(f"a/{number}.txt"))
     whole = (tmp_path / "whole.tar").read_bytes()
     bad = tmp_path / "bad.tar"
     for contents in (whole[: 3 * 512], whole[: 2 * 512 + 100], whole[:1024] + b"\xff" * 512 + whole[1536:]):
@@ -311,24 +255,19 @@ BAD = ("set/train/bee/bad.jpg", "set/test/ant/000bad.jpg", "set/train/ant/also.p
 @pytest.fixture
 def damaged(root):
     """`root` with four corrupt images, one of them the first of all."""
-    buffer = io.BytesIO()
-    picture(5).save(buffer, "jpeg")
-    cut_short = buffer.getvalue()[: len(buffer.getvalue()) * 9 // 10]
+    whole = encoded(5, 12, 9)
     for name in BAD:
-        (root / name).write_bytes(b"" if "more" in name else cut_short)
+        (root / name).write_bytes(b"" if "more" in name else whole[: len(whole) * 9 // 10])
     return root
 
 
 @pytest.mark.parametrize("tarred", [False, True])
 @pytest.mark.parametrize("size", [None, [8, 8]])
 def test_all_corrupt_images_are_named(damaged, tmp_path, tarred, size):
-    source = packed(damaged, tmp_path / "images.tar", "w") if tarred else damaged
-    with pytest.raises(
-        images.CorruptImagesError, match=r"4 of 22 images cannot be read: '.*', \.\.\."
-    ) as caught:
+    source = packed(damaged, tmp_path / "images.tar") if tarred else damaged
+    with refused("corrupt: skip", pattern=r"4 of 22 images cannot be read: '.*', \.\.\.") as caught:
         images.load([source], tmp_path, paths=PATHS, size=size)
-    assert caught.value.names == sorted(BAD)
-    assert "corrupt: skip" in str(caught.value) and "\n" not in str(caught.value)
+    assert caught.type is images.CorruptImagesError and caught.value.names == sorted(BAD)
 
 
 @pytest.mark.parametrize("size", [None, [8, 8]])
@@ -358,21 +297,22 @@ def test_a_dataset_of_corrupt_images_is_refused(tmp_path):
         images.load([tmp_path / "in"], tmp_path, corrupt="skpi")
 
 
-@pytest.mark.parametrize("orientation", range(10))
-@pytest.mark.parametrize("size", [None, [10, 20]])
-def test_exif_orientation_is_obeyed(orientation, size, tmp_path):
-    """Against Pillow's own exif_transpose; 0 and 9 are not orientations."""
-    from PIL import ImageOps
-
+@pytest.mark.parametrize(
+    ("orientations", "size"), [((0, 1, 2, 3, 4, 9), None), ((5, 6, 7, 8), None), (range(10), [10, 20])]
+)
+def test_exif_orientation_is_obeyed(orientations, size, tmp_path):
+    """Against Pillow's own exif_transpose; 0 and 9 are not orientations, 5 to 8 swap height and width."""
     (tmp_path / "in/a").mkdir(parents=True)
-    exif = Image.Exif()
-    exif[0x0112] = orientation
-    picture(3).save(tmp_path / "in/a/0.png", exif=exif)
+    expected = []
+    for orientation in orientations:
+        exif = Image.Exif()
+        exif[0x0112] = orientation
+        file = tmp_path / f"in/a/{orientation}.png"
+        picture(3).save(file, exif=exif)
+        upright = ImageOps.exif_transpose(Image.open(file))
+        expected.append(upright if size is None else upright.resize(size[::-1], Image.Resampling.BILINEAR))
     images.load([tmp_path / "in"], tmp_path, size=size)
-    expected = ImageOps.exif_transpose(Image.open(tmp_path / "in/a/0.png"))
-    if size is not None:
-        expected = expected.resize((size[1], size[0]), Image.Resampling.BILINEAR)
-    np.testing.assert_array_equal(np.load(tmp_path / "items.npy")[0], np.asarray(expected))
+    np.testing.assert_array_equal(np.load(tmp_path / "items.npy"), [np.asarray(one) for one in expected])
 
 
 @pytest.mark.filterwarnings("ignore:Corrupt EXIF data")

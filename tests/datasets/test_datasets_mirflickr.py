@@ -1,46 +1,27 @@
 """MIRFLICKR-25K in small archives of its real layouts: labels by hand, pixels against Pillow; bad sources."""
 
 import hashlib
-import io
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from made_contents import encoded, resized
 
 from datasets import splits
-from datasets.description import Description
 from datasets.loaders import mirflickr
 from tests.files import changed, resource, written
+from tests.tiebench.refusals import refused
 
 CONCEPTS = ("baby", "baby_r1", "sky")
 # Images by number, from 1: their concepts and tags.
-OF_IMAGE = [
-    ("sky",),
-    (),
-    ("baby", "baby_r1"),
-    ("baby", "sky"),
-    ("baby",),
-    ("sky",),
-    (),
-    ("sky",),
-    (),
-    (),
-    ("sky",),
-]
-TAGS = [
-    b"sun\nrare",
-    b"sun",
-    b"rare",
-    b"\xff\xe9t\xe9\n",
-    b"",
-    b"sun\r\nx",
-    b"",
-    b"sunny",
-    b"",
-    b"x",
-    b"x\nsun",
-]
+OF_IMAGE = (
+    *(("sky",), (), ("baby", "baby_r1"), ("baby", "sky"), ("baby",), ("sky",)),
+    *((), ("sky",), (), (), ("sky",)),
+)
+TAGS = (
+    *(b"sun\nrare", b"sun", b"rare", b"\xff\xe9t\xe9\n", b"", b"sun\r\nx"),
+    *(b"", b"sunny", b"", b"x", b"x\nsun"),
+)
 PARTS = {"train": [4, 10, 1], "test": [11, 7], "database": [2, 3, 5, 6, 8, 9]}
 SIZE = [6, 8]
 
@@ -58,15 +39,7 @@ def labels_of(numbers, concepts=CONCEPTS) -> list[list[int]]:
 
 
 def jpeg(number: int) -> bytes:
-    pixels = np.random.default_rng(number).integers(0, 256, (20 + number, 31, 3), np.uint8)
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "jpeg")
-    return buffer.getvalue()
-
-
-def resized(number: int) -> np.ndarray:
-    image = Image.open(io.BytesIO(jpeg(number))).convert("RGB")
-    return np.asarray(image.resize((SIZE[1], SIZE[0]), Image.Resampling.BICUBIC))
+    return encoded(number, 20 + number, 31)
 
 
 def annotations() -> dict[str, bytes]:
@@ -117,20 +90,16 @@ ITEMS = {"all": list(range(1, 12)), "labelled": [1, 3, 4, 5, 6, 8, 11], "tagged"
 
 
 @pytest.mark.parametrize("items", ITEMS)
-@pytest.mark.parametrize("form", ["official", "unpacked", "lists"])
-def test_every_form_gives_the_same(tmp_path, form, items):
-    sources, numbers = forms(tmp_path)[form], ITEMS[items]
-    for concepts, names in ((3, CONCEPTS), (2, ("baby", "sky"))):
-        options = {"concepts": concepts, "items": items, "size": SIZE}
-        description = mirflickr.load(sources, tmp_path, **options)
-        np.testing.assert_array_equal(np.load(tmp_path / "labels.npy"), labels_of(numbers, names))
-        np.testing.assert_array_equal(
-            np.load(tmp_path / "items.npy"), [resized(number) for number in numbers]
-        )
-        described = mirflickr.describe(sources, **options).metadata()
-        assert described == description.metadata() == Description.read(tmp_path, described).metadata()
-        assert description.class_names == list(names)
-        assert (description.given_split is not None) == (form == "lists")
+def test_every_form_gives_the_same(tmp_path, items):
+    numbers = ITEMS[items]
+    for form, sources in forms(tmp_path / "sources").items():
+        for concepts, names in ((3, CONCEPTS), (2, ("baby", "sky"))):
+            description = mirflickr.load(sources, tmp_path, concepts=concepts, items=items, size=SIZE)
+            np.testing.assert_array_equal(np.load(tmp_path / "labels.npy"), labels_of(numbers, names))
+            expected = [resized(jpeg(number), SIZE) for number in numbers]
+            np.testing.assert_array_equal(np.load(tmp_path / "items.npy"), expected)
+            assert description.class_names == list(names)
+            assert (description.given_split is not None) == (form == "lists")
 
 
 def test_the_split_of_the_lists(tmp_path):
@@ -148,33 +117,18 @@ def test_the_split_of_the_lists(tmp_path):
     [
         (annotations, changed("sky.txt", None), "no sky.txt in the sources, beside .*baby"),
         (annotations, changed("sky.txt", lambda d: d + b"12\n"), "sky.txt: line 6 is '12'; .* 1 to 11"),
-        (
-            annotations,
-            changed("sky.txt", lambda d: d + b"11\n"),
-            "sky.txt: line 6: image 11 was there before",
-        ),
-        (annotations, changed("sky.txt", lambda d: b"\xff" + d), "sky.txt: line [0-9]+ is not UTF-8 text"),
+        (annotations, changed("sky.txt", lambda d: d + b"11\n"), "line 6: image 11 was there before"),
         (annotations, lambda f: f | {"copy/sky.txt": b""}, r"/sky\.txt: there is another sky.txt"),
-        (
-            annotations,
-            lambda f: f | lists(),
-            r"(train|database)\.txt: there are labels in .*baby.txt too; give one of both",
-        ),
+        (annotations, lambda f: f | lists(), r"\.txt: there are labels in .*baby.txt too; give one of both"),
         (annotations, lambda f: {"README.txt": b""}, "the sources hold no labels; labels are <concept>.txt"),
-        (
-            lists,
-            changed("test.txt", lambda d: d.replace(b"im7", b"im4")),
-            "'im4.jpg' has other labels as train",
-        ),
+        (lists, changed("test.txt", lambda d: d.replace(b"im7", b"im4")), "'im4.jpg' has other labels as"),
         (lists, changed("test.txt", lambda d: d.replace(b"im7", b"im9")), "im7.jpg is on none of the lists"),
     ],
 )
-@pytest.mark.parametrize("form", ["labels.zip", "labels"])
-def test_damaged_labels(tmp_path, files, damage, message, form):
-    source = written(tmp_path / form, damage(files()))
-    with pytest.raises(ValueError, match=message) as caught:
+def test_damaged_labels(tmp_path, files, damage, message):
+    source = written(tmp_path / "labels.zip", damage(files()))
+    with refused(pattern=message):
         mirflickr.describe([source], concepts=3)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -182,27 +136,19 @@ def test_damaged_labels(tmp_path, files, damage, message, form):
     [
         ({"concepts": 24}, "option concepts: must be 3 or 2, not 24"),
         ({"items": "taged"}, "option items: unknown value 'taged'; did you mean 'tagged'"),
-        ({"concept": 3}, "unknown option 'concept'; did you mean 'concepts'"),
     ],
 )
 def test_bad_options(tmp_path, options, message):
-    with pytest.raises(ValueError, match=message):
+    with refused(message):
         mirflickr.describe([written(tmp_path / "truth", annotations())], **({"concepts": 3} | options))
 
 
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (changed("common_tags.txt", None), "no doc/common_tags.txt in the sources"),
-        (changed("/tags/tags8.txt", None), "no meta/tags/tags8.txt in the sources"),
-    ],
-)
-def test_damaged_archives(tmp_path, damage, message):
+@pytest.mark.parametrize("name", ["doc/common_tags.txt", "meta/tags/tags8.txt"])
+def test_missing_tags_are_named(tmp_path, name):
     sources = forms(tmp_path)["official"]
-    written(sources[1], damage(archive()))
-    with pytest.raises(ValueError, match=message) as caught:
+    written(sources[1], changed(f"/{name}", None)(archive()))
+    with refused(f"no {name} in the sources"):
         mirflickr.load(sources, tmp_path, concepts=3, items="tagged", size=SIZE)
-    assert "\n" not in str(caught.value)
 
 
 def test_the_concepts_of_mirflickr(monkeypatch):

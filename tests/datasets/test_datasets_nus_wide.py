@@ -1,44 +1,35 @@
 """NUS-WIDE in small archives of its real layouts: labels by hand, pixels against Pillow; bad sources."""
 
 import hashlib
-import io
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from made_contents import encoded, resized
 
 from datasets import splits
-from datasets.description import Description
 from datasets.loaders import nus_wide
 from datasets.readers import texts as _texts
 from tests.files import changed, resource, written
+from tests.tiebench.refusals import refused
 
 CONCEPTS = ("animal", "clouds", "sky", "water", "window")
 # Concepts of each image; how often: sky 5, clouds 3, water 3, animal 2, window 1.
-IMAGES = [
-    ("sky", "clouds"),
-    ("window",),
-    (),
-    ("sky", "water", "animal"),
-    ("sky",),
-    ("clouds", "water"),
-    ("sky", "clouds", "water"),
-    ("animal",),
-    ("sky",),
-]
+IMAGES = (
+    *(("sky", "clouds"), ("window",), (), ("sky", "water", "animal"), ("sky",), ("clouds", "water")),
+    *(("sky", "clouds", "water"), ("animal",), ("sky",)),
+)
 # The file names of rows 0 and 3 are the same, in two folders.
-PATHS = [
-    "actor/0001_11.jpg",
-    "actor/0002_12.jpg",
-    "actor/0003_13.jpg",
-    "zebra/0001_11.jpg",
-    "zebra/0002_14.jpg",
-    "sea/0001_15.jpg",
-    "sea/0002_16.jpg",
-    "sea/0003_17.jpg",
-    "sea/0004_18.jpg",
-]
+PATHS = (
+    *(
+        "actor/0001_11.jpg",
+        "actor/0002_12.jpg",
+        "actor/0003_13.jpg",
+        "zebra/0001_11.jpg",
+        "zebra/0002_14.jpg",
+    ),
+    *("sea/0001_15.jpg", "sea/0002_16.jpg", "sea/0003_17.jpg", "sea/0004_18.jpg"),
+)
 SIZE = [6, 8]
 THREE = ["sky", "clouds", "water"]
 KEPT = [0, 3, 4, 5, 6, 8]  # those with one of the three
@@ -51,16 +42,7 @@ def small(monkeypatch):
 
 
 def jpeg(row: int) -> bytes:
-    generator = np.random.default_rng(row)
-    pixels = generator.integers(0, 256, (20 + row, 31 - row, 3), np.uint8)
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "jpeg")
-    return buffer.getvalue()
-
-
-def resized(contents: bytes) -> np.ndarray:
-    image = Image.open(io.BytesIO(contents)).convert("RGB")
-    return np.asarray(image.resize((SIZE[1], SIZE[0]), Image.Resampling.BICUBIC))
+    return encoded(row, 20 + row, 31 - row)
 
 
 def ground_truth() -> dict[str, bytes]:
@@ -134,23 +116,14 @@ def forms(folder: Path) -> dict[str, list[Path]]:
     }
 
 
-@pytest.mark.parametrize("form", ["official", "compressed", "small texts", "one folder", "parts"])
-def test_every_form_gives_the_same(tmp_path, form):
-    description = nus_wide.load(forms(tmp_path)[form], tmp_path, concepts=3, size=SIZE)
-    items, labels, given = (
-        np.load(tmp_path / name) for name in ("items.npy", "labels.npy", "given_split.npy")
-    )
-    assert description.class_names == THREE
-    np.testing.assert_array_equal(labels, [[int(c in IMAGES[row]) for c in THREE] for row in KEPT])
-    assert labels.dtype == items.dtype == np.uint8 and len(given) == 0
-    np.testing.assert_array_equal(items, [resized(jpeg(row)) for row in KEPT])
-    described = nus_wide.describe(forms(tmp_path / "again")[form], concepts=3, size=SIZE)
-    assert (
-        described.metadata()
-        == description.metadata()
-        == Description.read(tmp_path, description.metadata()).metadata()
-    )
-    assert description.metadata()["class_counts"] == {"sky": 5, "clouds": 3, "water": 3}
+def test_every_form_gives_the_same(tmp_path):
+    for sources in forms(tmp_path / "sources").values():
+        description = nus_wide.load(sources, tmp_path, concepts=3, size=SIZE)
+        items, labels = (np.load(tmp_path / name) for name in ("items.npy", "labels.npy"))
+        np.testing.assert_array_equal(labels, [[int(c in IMAGES[row]) for c in THREE] for row in KEPT])
+        assert labels.dtype == np.uint8 and description.given_split is None
+        np.testing.assert_array_equal(items, [resized(jpeg(row), SIZE) for row in KEPT])
+        assert description.metadata()["class_counts"] == {"sky": 5, "clouds": 3, "water": 3}
 
 
 def test_flat_image_folders_where_file_names_suffice(tmp_path):
@@ -159,34 +132,30 @@ def test_flat_image_folders_where_file_names_suffice(tmp_path):
         path.rpartition("/")[2].upper(): data for path, data in pictures().items() if "0001_11" not in path
     }
     sources.append(written(tmp_path / "flat", flat))
-    with pytest.raises(
-        ValueError, match=r"2 of 6 images are missing: 'actor/0001_11.jpg', 'zebra/0001_11.jpg'"
-    ):
+    with refused("2 of 6 images are missing: 'actor/0001_11.jpg', 'zebra/0001_11.jpg'"):
         nus_wide.load(sources, tmp_path, concepts=3, size=SIZE)
     nus_wide.load(sources, tmp_path, concepts=3, size=SIZE, missing="skip")
-    np.testing.assert_array_equal(np.load(tmp_path / "items.npy"), [resized(jpeg(row)) for row in KEPT[2:]])
+    expected = [resized(jpeg(row), SIZE) for row in KEPT[2:]]
+    np.testing.assert_array_equal(np.load(tmp_path / "items.npy"), expected)
 
 
 def test_number_of_concepts(tmp_path):
-    (sources, *_) = forms(tmp_path).values()
-    everything = nus_wide.describe(sources, concepts=5, images="none")
+    source = written(tmp_path / "texts", ground_truth())
+    everything = nus_wide.describe([source], concepts=5, images="none")
     assert everything.class_names == ["sky", "clouds", "water", "animal", "window"]
     assert everything.items == 8
-    assert nus_wide.describe(sources, concepts=1, images="none").items == 5
-    with pytest.raises(ValueError, match=r"concepts: clouds and water have 3 images each"):
-        nus_wide.describe(sources, concepts=2, images="none")
+    assert nus_wide.describe([source], concepts=1, images="none").items == 5
+    for concepts, message in (
+        (0, "option concepts: must be a positive integer"),
+        (2, "concepts: clouds and water have 3 images each"),
+        (6, "option concepts: there are 5, not 6"),
+    ):
+        with refused(message):
+            nus_wide.describe([source], concepts=concepts, images="none")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"concepts": 0}, "option concepts: must be a positive integer"),
-        ({"concepts": 6}, "option concepts: there are 5, not 6"),
-    ],
-)
-def test_bad_options(tmp_path, options, message):
-    with pytest.raises(ValueError, match=message):
-        nus_wide.describe(forms(tmp_path)["official"], **({"concepts": 3} | options))
+def in_list(old, new):
+    return changed("Imagelist.txt", lambda d: d.replace(old, new, 1))
 
 
 @pytest.mark.parametrize(
@@ -201,34 +170,19 @@ def test_bad_options(tmp_path, options, message):
         ),
         (changed("Imagelist.txt", lambda d: d[: len(d) // 2]), "Imagelist.txt: has 5 lines, not 9"),
         (changed("Imagelist.txt", lambda d: b"\xff" + d), "Imagelist.txt: line 1 is not UTF-8 text"),
-        (
-            changed("Imagelist.txt", lambda d: d.replace(b"0002_12", b"0001_11")),
-            "line 2: 'actor/0001_11.jpg' was there before",
-        ),
-        (
-            changed("Imagelist.txt", lambda d: d.replace(b"C:\\ImageData\\Flickr\\actor\\", b"", 1)),
-            "line 1 is '0001_11.jpg', no <folder>",
-        ),
+        (in_list(b"0002_12", b"0001_11"), "line 2: 'actor/0001_11.jpg' was there before"),
+        (in_list(b"C:\\ImageData\\Flickr\\actor\\", b""), "line 1 is '0001_11.jpg', no <folder>"),
         (changed("Imagelist.txt", None), "no Imagelist.txt in the sources"),
         (lambda f: f | {"x/Imagelist.txt": b""}, "x/Imagelist.txt: there is another Imagelist.txt, "),
         (lambda f: f | small_texts(), "label_ids.txt: there are labels in .*Labels_animal.txt too"),
-        (
-            lambda f: {p: d for p, d in f.items() if "Labels_" not in p},
-            "the sources hold no labels; labels are AllLabels",
-        ),
-        (
-            lambda f: {p: b"0\n" * 9 if "Labels_" in p else d for p, d in f.items()},
-            "option concepts: .* have 0 images each",
-        ),
+        (lambda f: image_list(), "the sources hold no labels; labels are AllLabels"),
+        (lambda f: {p: b"0\n" * 9 if "Labels_" in p else d for p, d in f.items()}, "have 0 images each"),
     ],
 )
-@pytest.mark.parametrize("kind", ["folder", "zip"])
-def test_damaged_texts(tmp_path, damage, message, kind):
-    files = damage(ground_truth() | concepts_list() | image_list())
-    source = written(tmp_path / ("texts.zip" if kind == "zip" else "texts"), files)
-    with pytest.raises(ValueError, match=message) as caught:
+def test_damaged_texts(tmp_path, damage, message):
+    source = written(tmp_path / "texts.zip", damage(ground_truth() | concepts_list() | image_list()))
+    with refused(pattern=message):
         nus_wide.describe([source], concepts=3)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -246,10 +200,8 @@ def test_damaged_texts(tmp_path, damage, message, kind):
 def test_damaged_small_texts(tmp_path, damage, message):
     files = damage({f"nus-wide/{name}": contents for name, contents in small_texts().items()})
     source = written(tmp_path / "texts", files)
-    with pytest.raises(ValueError, match=message) as caught:
+    with refused("" if "labels of 6" in message else str(source), message):
         nus_wide.describe([source], concepts=3, images="none")
-    assert "\n" not in str(caught.value)
-    assert str(source) in str(caught.value) or "labels of 6" in message
 
 
 @pytest.mark.thorough

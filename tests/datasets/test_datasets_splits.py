@@ -7,19 +7,16 @@ import pytest
 
 from datasets.description import Description
 from datasets.splits import Split, check, draw
+from tests.tiebench.refusals import refused
 
 
-def of_classes(counts: dict[int, int], seed: int = 0, **others) -> Description:
+def described(labels: np.ndarray, given=None, names=None, parts=None) -> Description:
+    return Description(len(labels), labels, given, names, (1,), "vectors", parts)
+
+
+def of_classes(counts: dict[int, int], **others) -> Description:
     labels = np.repeat(list(counts), list(counts.values())).astype(np.int64)
-    labels = np.random.default_rng(seed).permutation(labels)
-    return Description(
-        len(labels), labels, others.get("given"), others.get("names"), (1,), "vectors", others.get("parts")
-    )
-
-
-def of_labels(rows: int, frequencies: list[float], seed: int = 0) -> Description:
-    labels = (np.random.default_rng(seed).random((rows, len(frequencies))) < frequencies).astype(np.uint8)
-    return Description(rows, labels, None, None, (1,), "vectors")
+    return described(np.random.default_rng(0).permutation(labels), **others)
 
 
 def counted(labels: np.ndarray, rows: np.ndarray) -> dict[int, int]:
@@ -31,33 +28,24 @@ def rows_of(split: Split) -> tuple[set, set, set]:
 
 
 CLASSES = of_classes({0: 40, 2: 30, 7: 25})
-LABELS = of_labels(3000, [0.1, 0.4, 0.05, 0.4, 0.2])
-GIVEN = of_classes(
-    {0: 60, 1: 60, 2: 60}, given=np.tile([0, 1, 2], 60).astype(np.int64), parts=["test", "train", "extra"]
-)
+LABELS = described((np.random.default_rng(0).random((3000, 5)) < [0.1, 0.4, 0.05, 0.4, 0.2]).astype(np.uint8))
+PARTS = {"given": np.tile([0, 1, 2], 60).astype(np.int64), "parts": ["test", "train", "extra"]}
+GIVEN = of_classes({0: 60, 1: 60, 2: 60}, **PARTS)
 NONE = Description(50, None, None, None, (1,), "vectors")
+OUTSIDE = {"training_in_database": False}
 ALL_SPECS = [
     ({"kind": "per_class", "query": 5, "training": 10}, CLASSES),
     ({"kind": "per_class", "query": 5, "training": "all"}, CLASSES),
-    ({"kind": "per_class", "query": 5, "training": 10, "training_in_database": False}, CLASSES),
+    ({"kind": "per_class", "query": 5, "training": 10} | OUTSIDE, CLASSES),
     ({"kind": "per_label", "query": 10, "training": 50}, LABELS),
     ({"kind": "per_label", "query": 10, "training": "all"}, LABELS),
     ({"kind": "per_label", "query": 10, "training": 50, "order": "columns"}, LABELS),
     ({"kind": "random", "query": 9, "training": 20}, NONE),
     ({"kind": "random", "query": 9, "training": "all", "database": 30}, NONE),
-    ({"kind": "random", "query": 9, "training": 10, "database": 30, "training_in_database": False}, NONE),
+    ({"kind": "random", "query": 9, "training": 10, "database": 30} | OUTSIDE, NONE),
     ({"kind": "given", "query": 0, "database": [1, 2], "training": {"per_class": 7}}, GIVEN),
     ({"kind": "given", "query": "test", "database": ["train"], "training": {"random": 9}}, GIVEN),
-    (
-        {
-            "kind": "given",
-            "query": 0,
-            "database": 1,
-            "training": {"per_class": 7},
-            "training_in_database": False,
-        },
-        GIVEN,
-    ),
+    ({"kind": "given", "query": 0, "database": 1, "training": {"per_class": 7}} | OUTSIDE, GIVEN),
     ({"kind": "given", "query": 0, "database": 1, "training": {"split": 2}}, GIVEN),
 ]
 
@@ -74,7 +62,7 @@ def test_per_class_counts_of_each_class(training):
 
 
 def test_per_class_training_outside_the_database():
-    spec = {"kind": "per_class", "query": 5, "training": 10, "training_in_database": False}
+    spec = {"kind": "per_class", "query": 5, "training": 10} | OUTSIDE
     split = draw(spec, CLASSES, seed=1)
     query, database, learned = rows_of(split)
     assert query | database | learned == set(range(95)) and not learned & database
@@ -88,7 +76,7 @@ def test_per_class_training_outside_the_database():
     ("spec", "description"),
     [
         ({"kind": "per_class", "query": 2, "training": 3}, CLASSES),
-        ({"kind": "per_class", "query": 2, "training": 3, "training_in_database": False}, CLASSES),
+        ({"kind": "per_class", "query": 2, "training": 3} | OUTSIDE, CLASSES),
         ({"kind": "random", "query": 3, "training": 7}, NONE),
         ({"kind": "random", "query": 3, "training": 7, "database": 30}, NONE),
     ],
@@ -148,7 +136,7 @@ def test_per_label_frequent_labels_come_first():
     """All items hold one label, six the other, each label takes six: only the rare one first can succeed."""
     labels = np.zeros((30, 2), np.uint8)
     labels[:, 0], labels[:6, 1] = 1, 1
-    nested = Description(30, labels[:, ::-1].copy(), None, None, (1,), "vectors")
+    nested = described(labels[:, ::-1].copy())
     spec = {"kind": "per_label", "query": 2, "training": 4}
     # Column 0 is rare here: in order of columns it takes all of its six items, whatever the seed.
     for seed in range(20):
@@ -156,9 +144,7 @@ def test_per_label_frequent_labels_come_first():
         assert set(range(6)) <= rows_of(split)[0] | rows_of(split)[2]
         assert len(split.query) == 4 and len(split.training) == 8
     check(spec, nested)
-    with pytest.raises(
-        ValueError, match=r"2 \+ 4 items of label 0, of which the labels before it left [0-5]$"
-    ):
+    with refused(pattern=r"2 \+ 4 items of label 0, of which the labels before it left [0-5]$"):
         for seed in range(20):
             draw(spec, nested, seed)
 
@@ -167,11 +153,9 @@ def test_per_label_ties_of_frequency_go_to_the_lower_column():
     """Columns 0 and 1 are as frequent and 2 more so: the draw is that of columns 2, 0, 1 in this order."""
     labels = np.zeros((200, 3), np.uint8)
     labels[:100, 0] = labels[50:150, 1] = labels[:150, 2] = 1
-    tied = Description(200, labels, None, None, (1,), "vectors")
-    frequent_first = Description(200, labels[:, [2, 0, 1]].copy(), None, None, (1,), "vectors")
     spec = {"kind": "per_label", "query": 3, "training": 5}
-    columns = draw(spec | {"order": "columns"}, frequent_first, 7)
-    assert draw(spec, tied, 7).fingerprint == columns.fingerprint
+    columns = draw(spec | {"order": "columns"}, described(labels[:, [2, 0, 1]].copy()), 7)
+    assert draw(spec, described(labels), 7).fingerprint == columns.fingerprint
 
 
 def test_per_label_sampler_against_a_plain_one():
@@ -227,8 +211,8 @@ def test_random_sizes(keys, database, training, inside):
 
 def test_random_training_set_does_not_depend_on_the_size_of_the_database():
     spec = {"kind": "random", "query": 9, "training": 10}
-    fingerprints = [draw(spec | {"database": size}, NONE, 3).training.tolist() for size in (10, 20, "all")]
-    assert fingerprints[0] == fingerprints[1] == fingerprints[2]
+    one, two, three = (draw(spec | {"database": size}, NONE, 3).training for size in (10, 20, "all"))
+    assert one.tolist() == two.tolist() == three.tolist()
 
 
 @pytest.mark.parametrize("by_name", [False, True])
@@ -250,7 +234,7 @@ def test_given(by_name):
 
 
 @pytest.mark.parametrize(("spec", "description"), ALL_SPECS)
-def test_same_seed_same_split_other_seed_another(spec, description, tmp_path):
+def test_same_seed_same_split_other_seed_another(spec, description):
     first = draw(spec, description, 11)
     np.random.seed(5)  # noqa: NPY002 (the global generator must not matter)
     other = draw(spec, description, 12)
@@ -265,7 +249,8 @@ def test_same_seed_same_split_other_seed_another(spec, description, tmp_path):
 
 def test_what_is_drawn_stays_the_same_for_ever():
     """Published splits are named by seed and fingerprint: a change here breaks them."""
-    split = draw({"kind": "per_class", "query": 2, "training": 3}, of_classes_in_order(), 42)
+    in_order = described(np.repeat(np.arange(3), 8).astype(np.int64))
+    split = draw({"kind": "per_class", "query": 2, "training": 3}, in_order, 42)
     # From the raw output of PCG64(42), by the definition: per class, rows in the order of the raw values.
     raw = np.random.PCG64(42)
     query, training = [], []
@@ -278,10 +263,6 @@ def test_what_is_drawn_stays_the_same_for_ever():
     assert split.fingerprint == "4bfe18b6539f7b60fe9fc6090b25b5413bc18c107cfb1eff2ec7e8cdc7144a1f"
 
 
-def of_classes_in_order() -> Description:
-    return Description(24, np.repeat(np.arange(3), 8).astype(np.int64), None, None, (1,), "vectors")
-
-
 def test_fingerprint_is_the_sha256_of_the_three_arrays():
     split = Split(np.array([5, 1]), np.array([2, 0, 3], np.int32), np.array([3], np.uint8))
     text = b"".join(
@@ -289,13 +270,8 @@ def test_fingerprint_is_the_sha256_of_the_three_arrays():
         for name, rows in ((b"query", [1, 5]), (b"database", [0, 2, 3]), (b"training", [3]))
     )
     assert split.fingerprint == hashlib.sha256(text).hexdigest()
-    assert split.metadata() == {
-        "query": 2,
-        "database": 3,
-        "training": 1,
-        "training_in_database": True,
-        "fingerprint": split.fingerprint,
-    }
+    sizes = {"query": 2, "database": 3, "training": 1, "training_in_database": True}
+    assert split.metadata() == sizes | {"fingerprint": split.fingerprint}
 
 
 def test_saved_splits_come_back_and_have_the_same_bytes(tmp_path, monkeypatch):
@@ -336,7 +312,7 @@ def test_what_is_not_a_split_is_not_loaded(tmp_path, contents):
         (([1], [2], []), "training must be a non-empty"),
         (([-1], [2], [2]), "negative row number -1"),
         (([1.0], [2], [2]), "query must be a non-empty list of row numbers"),
-        (([[1]], [2], [2]), "query must be"),
+        (([[1]], [2], [2]), "query must be a non-empty list of row numbers"),
     ],
 )
 def test_constructor_refuses(parts, message):
@@ -349,9 +325,11 @@ PER_LABEL = {"kind": "per_label", "query": 10, "training": 50}
 RANDOM = {"kind": "random", "query": 9, "training": 20}
 BY_PART = {"kind": "given", "query": 0, "database": 1, "training": "all"}
 NAMED = of_classes({0: 10, 1: 30}, names=["cat", "dog"])
-SPARSE = Description(30, np.repeat(np.eye(3, dtype=np.uint8), 10, axis=0), None, None, (1,), "vectors")
-TOGETHER = Description(30, np.ones((30, 4), np.uint8), None, None, (1,), "vectors")
+SPARSE = described(np.repeat(np.eye(3, dtype=np.uint8), 10, axis=0))
+TOGETHER = described(np.ones((30, 4), np.uint8))
 WITHOUT = {key: value for key, value in RANDOM.items() if key != "query"}
+SIX = of_classes({0: 3, 1: 3}, given=np.array([0, 1, 1, 1, 1, 0]))
+NOTHING_LEFT = "leave nothing to the database"
 
 
 @pytest.mark.parametrize(
@@ -359,27 +337,15 @@ WITHOUT = {key: value for key, value in RANDOM.items() if key != "query"}
     [
         (None, NONE, "must be a mapping"),
         ({"query": 5}, NONE, "key 'kind' is missing"),
-        (
-            {"kind": "per_clas"},
-            CLASSES,
-            "there is no kind of split 'per_clas'; did you mean 'per_class'",
-        ),
-        (
-            PER_CLASS | {"trainig": 5},
-            CLASSES,
-            "unknown key 'trainig' for kind 'per_class'; did you mean 'training'",
-        ),
+        ({"kind": "per_clas"}, CLASSES, "no kind of split 'per_clas'; did you mean 'per_class'"),
+        (PER_CLASS | {"trainig": 5}, CLASSES, "unknown key 'trainig' .*; did you mean 'training'"),
         (WITHOUT, NONE, "key 'query' is missing for kind 'random'"),
         (PER_CLASS | {"query": "5"}, CLASSES, "'query': must be a positive integer, not '5'"),
         (PER_CLASS | {"query": 0}, CLASSES, "'query': must be a positive integer, not 0"),
         (PER_CLASS | {"query": True}, CLASSES, "must be a positive integer, not True"),
         (PER_CLASS | {"training": 2.5}, CLASSES, "'training': must be a positive integer or 'all', not 2.5"),
         (PER_CLASS | {"training_in_database": "no"}, CLASSES, "must be true or false, not 'no'"),
-        (
-            PER_CLASS | {"training": "all", "training_in_database": False},
-            CLASSES,
-            "leave nothing to the database",
-        ),
+        (PER_CLASS | {"training": "all"} | OUTSIDE, CLASSES, NOTHING_LEFT),
         (PER_CLASS | {"folds": 1}, CLASSES, "'folds' must be at least 2"),
         (PER_CLASS | {"folds": 2, "training": "all"}, CLASSES, "'folds' needs a number of training items"),
         (PER_CLASS | {"folds": 2}, CLASSES, r"asks for 2 x \(5 \+ 10\) items of class 7, which has 25"),
@@ -388,75 +354,37 @@ WITHOUT = {key: value for key, value in RANDOM.items() if key != "query"}
         (RANDOM | {"training": 5, "folds": 2, "fold": 3}, NONE, "fold 3 does not exist, there are 2"),
         (PER_CLASS | {"training": 21}, CLASSES, r"asks for 5 \+ 21 items of class 7, which has 25"),
         (PER_CLASS | {"training": 6}, NAMED, r"asks for 5 \+ 6 items of class cat, which has 10"),
-        (PER_CLASS | {"query": 10, "training": "all"}, of_classes({0: 10}), "leave nothing to the database"),
+        (PER_CLASS | {"query": 10, "training": "all"}, of_classes({0: 10}), NOTHING_LEFT),
         (PER_CLASS, LABELS, "needs labels: classes.*multi-hot; kinds that fit it: given, per_label, random"),
         (PER_CLASS, NONE, "needs labels: classes.*none; kinds that fit it: given, random"),
         (PER_LABEL, CLASSES, "needs labels: multi-hot.*kinds that fit it: given, per_class, random"),
         (PER_LABEL | {"order": "frequent"}, LABELS, "unknown order 'frequent'; did you mean 'frequency'"),
         (PER_LABEL, SPARSE, r"asks for 10 \+ 50 items of label 0, which has 10"),
-        (
-            PER_LABEL | {"training": 1, "query": 8},
-            TOGETHER,
-            "each of the 4 labels up to 3, which 30 items hold",
-        ),
-        (PER_LABEL | {"training": "all"}, SPARSE, "leave nothing to the database"),
+        (PER_LABEL | {"training": 1, "query": 8}, TOGETHER, "each of the 4 labels up to 3, which 30 items"),
+        (PER_LABEL | {"training": "all"}, SPARSE, NOTHING_LEFT),
         (RANDOM | {"query": 40}, NONE, r"ask for 40 \+ 20 items of a dataset that has 50"),
         (RANDOM | {"database": 10}, NONE, "training asks for 20 of the 10 items of the database"),
-        (RANDOM | {"database": 22, "training_in_database": False}, NONE, r"ask for 9 \+ 20 \+ 22 items"),
+        (RANDOM | {"database": 22} | OUTSIDE, NONE, r"ask for 9 \+ 20 \+ 22 items"),
         (BY_PART, CLASSES, "needs a dataset that comes with a split"),
-        (
-            BY_PART | {"query": 3},
-            GIVEN,
-            "'query': the dataset's own split has no part 3; .*test, train, extra",
-        ),
+        (BY_PART | {"query": 3}, GIVEN, "'query': .* own split has no part 3; .*test, train, extra"),
         (BY_PART | {"query": "tset"}, GIVEN, "has no part 'tset'; did you mean 'test'"),
         (BY_PART | {"query": []}, GIVEN, "'query': names no part"),
         (BY_PART | {"database": [1, 0]}, GIVEN, "part test is both in query and in database"),
         (BY_PART | {"training": 500}, GIVEN, "must be all, {per_class: k}"),
-        (
-            BY_PART | {"database": 1, "training": {"per_class": 2}, "training_in_database": False},
-            of_classes({0: 3, 1: 3}, given=np.array([0, 1, 1, 1, 1, 0])),
-            "leave nothing to the database",
-        ),
-        (
-            BY_PART | {"database": 1, "training": {"random": 60}, "training_in_database": False},
-            GIVEN,
-            "leave nothing to the database",
-        ),
-        (
-            BY_PART | {"database": 1, "training": "all", "training_in_database": False},
-            GIVEN,
-            "leave nothing to the database",
-        ),
-        (
-            BY_PART | {"training": {"split": 2}, "training_in_database": True},
-            GIVEN,
-            "'training_in_database' is of training: {per_class: k} and {random: k}",
-        ),
-        (
-            BY_PART | {"training": {"perclass": 5}},
-            GIVEN,
-            "unknown key 'perclass' in training; did you mean 'per_class'",
-        ),
+        (BY_PART | {"training": {"per_class": 2}} | OUTSIDE, SIX, NOTHING_LEFT),
+        (BY_PART | {"training": {"random": 60}} | OUTSIDE, GIVEN, NOTHING_LEFT),
+        (BY_PART | {"training": "all"} | OUTSIDE, GIVEN, NOTHING_LEFT),
+        (BY_PART | {"training": {"split": 2}} | OUTSIDE, GIVEN, "'training_in_database' is of training: "),
+        (BY_PART | {"training": {"perclass": 5}}, GIVEN, "key 'perclass' .*; did you mean 'per_class'"),
         (BY_PART | {"training": {"random": 61}}, GIVEN, "asks for 61 of the 60 items of the database"),
-        (
-            BY_PART | {"training": {"per_class": 100}},
-            GIVEN,
-            "asks for 100 items of class 0, of which the database has",
-        ),
+        (BY_PART | {"training": {"per_class": 100}}, GIVEN, "asks for 100 items of class 0, of which the"),
         (BY_PART | {"training": {"split": 0}}, GIVEN, "part test is both in query and in training"),
     ],
 )
 def test_check_and_draw_refuse_alike(spec, description, message):
     for attempt in (lambda: check(spec, description), lambda: draw(spec, description, 0)):
-        with pytest.raises(ValueError, match=message) as caught:
+        with refused(pattern=f"^split.*{message}"):
             attempt()
-        assert str(caught.value).startswith("split") and "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(("spec", "description"), ALL_SPECS)
-def test_check_accepts_what_can_be_drawn(spec, description):
-    check(spec, description)
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "1", True, None])

@@ -7,7 +7,6 @@ ValueError and OSError may come, in one line, soon, and without asking for memor
 
 import contextlib
 import errno
-import io
 import json
 import os
 import re
@@ -15,7 +14,6 @@ import resource
 import signal
 import sys
 import tempfile
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +22,7 @@ import scipy.io
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image
+from made_contents import contents_of, encoded, zipped
 
 from datasets.loaders import (
     cifar10_binary,
@@ -52,42 +50,9 @@ NAMED = ("source", "list", "concepts", "database.npy", "query.npy")  # one of th
 SECONDS = 60  # after which an example counts as hanging
 
 
-def picture(kind, side=12):
-    buffer = io.BytesIO()
-    Image.fromarray(GENERATOR.integers(0, 256, (side, side, 3), np.uint8)).save(buffer, kind)
-    return buffer.getvalue()
-
-
-def zipped(files, compression=zipfile.ZIP_DEFLATED):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", compression) as archive:
-        for name, contents in files.items():
-            archive.writestr(name, contents)
-    return buffer.getvalue()
-
-
-def arrays(save, **values):
-    buffer = io.BytesIO()
-    save(buffer, **values)
-    return buffer.getvalue()
-
-
-def array_file(values):
-    buffer = io.BytesIO()
-    np.save(buffer, values)
-    return buffer.getvalue()
-
-
-def matlab(variables, **options):
-    buffer = io.BytesIO()
-    scipy.io.savemat(buffer, variables, **options)
-    return buffer.getvalue()
-
-
-# -- formats: contents of a whole file, and how it is read -------------------------------------------------
-
-PICTURES = {f"{kind}/{number}.{end}": picture(kind) for number in range(3) for kind, end in [("png", "png")]}
-PICTURES |= {f"jpeg/{number}.jpg": picture("jpeg") for number in range(3)}
+JPEG = [encoded(number, 12, 12) for number in range(5)]
+PICTURES = {f"png/{number}.png": encoded(number, 12, 12, kind="png") for number in range(3)}
+PICTURES |= {f"jpeg/{number}.jpg": JPEG[number] for number in range(3)}
 BATCHES = {
     f"b/{name}.bin": GENERATOR.integers(0, 10, 2 * 3073, np.uint8).tobytes()
     for name in cifar10_binary.BATCHES
@@ -118,7 +83,7 @@ WIDE |= {
     "l/Concepts81.txt": "\n".join(CONCEPTS).encode(),
     "l/Imagelist.txt": b"".join(b"C:\\Flickr\\a\\%d.jpg\r\n" % number for number in range(5)),
 }
-WIDE |= {f"Flickr/a/{number}.jpg": picture("jpeg") for number in range(5)}
+WIDE |= {f"Flickr/a/{number}.jpg": JPEG[number] for number in range(5)}
 WNIDS = ("n01514668", "n02526121")
 OF_CLASS = {f"{wnid}_{number}.JPEG": wnid for wnid in WNIDS for number in range(2)}
 
@@ -134,12 +99,10 @@ LISTS = {
     "test.txt": b"val_image/ILSVRC2012_val_00000001.JPEG 0 1\n",
 }
 NESTED = {
-    f"{wnid}.tar": tarred({n: picture("jpeg") for n in OF_CLASS if OF_CLASS[n] == wnid}) for wnid in WNIDS
+    f"{wnid}.tar": tarred({n: JPEG[int(n[-6])] for n in OF_CLASS if OF_CLASS[n] == wnid}) for wnid in WNIDS
 }
-NESTED["ILSVRC2012_val_00000001.JPEG"] = picture("jpeg")
+NESTED["ILSVRC2012_val_00000001.JPEG"] = JPEG[4]
 FLICKR = {f"annotations/{name}.txt": b"1\r\n3\r\n5\r\n" for name in mirflickr.CONCEPTS}
-TAGGED = FLICKR | {f"mirflickr/meta/tags/tags{number}.txt": b"sky\nsea\n" for number in range(1, 6)}
-TAGGED |= {"mirflickr/doc/common_tags.txt": b"sky 845\nnikon 5\n"}
 COCO_NAMES = {
     part: [f"COCO_{part}_{number:012d}.jpg" for number in range(3)] for part in ("train2014", "val2014")
 }
@@ -179,16 +142,10 @@ CHANNELS, WIDTH = (2, 2, 2, 2, 2), 3
 NETWORK = VGGF(CHANNELS, WIDTH)
 
 
-def network_file(form):
+def network_file():
     with tempfile.TemporaryDirectory() as folder:
-        matconvnet.save(NETWORK, Path(folder, "network.mat"), form)
+        matconvnet.save(NETWORK, Path(folder, "network.mat"), "new")
         return Path(folder, "network.mat").read_bytes()
-
-
-def state_dict_file():
-    buffer = io.BytesIO()
-    torch.save({"weight": torch.ones(3, 4), "bias": torch.zeros(3)}, buffer)
-    return buffer.getvalue()
 
 
 def loaded(loader, **options):
@@ -229,66 +186,43 @@ def network(folder, path):
     return {name: value.numpy().tobytes() for name, value in state.items()}
 
 
-def embeddings(folder, path):
-    """The file read is database.npy, beside the queries and the judgements."""
-    path.rename(folder / "database.npy")
-    (folder / "query.npy").write_bytes(array_file(EMBEDDED["query"]))
-    (folder / "test.tsv").write_bytes(JUDGED)
-    return loaded(retrieval_file)(folder, *(folder / n for n in ("database.npy", "query.npy", "test.tsv")))
-
-
 SIZED = loaded(images, size=[6, 6])
 NUS_WIDE = loaded(nus_wide, concepts=2, size=[6, 6])
 IMAGENET = loaded(imagenet100, size=[6, 6])
+VECTORS = {f"{side}.npy": contents_of(np.save, EMBEDDED[side]) for side in ("database", "query")}
+ANNOTATIONS = {f"annotations/instances_{part}.json": instances(part) for part in COCO_NAMES}
+STATE_DICT = {"weight": torch.ones(3, 4), "bias": torch.zeros(3)}
+WEIGHTS = {"weight": np.ones((3, 4)), "bias": np.zeros(3)}
+savemat = scipy.io.savemat
 # name -> (ending, contents, read, whether sums guard the contents)
 FORMATS = {
-    "features_file, stored": (".npz", arrays(np.savez, **FEATURES), loaded(features_file), True),
-    "features_file, text": (
-        ".npz",
-        arrays(np.savez, **FEATURES | TEXT),
-        loaded(features_file),
-        True,
-    ),
+    "features_file, stored": (".npz", contents_of(np.savez, **FEATURES), loaded(features_file), True),
+    "features_file, text": (".npz", contents_of(np.savez, **FEATURES | TEXT), loaded(features_file), True),
     "cifar10_binary": (".tar.gz", tarred(BATCHES, "w:gz"), loaded(cifar10_binary), True),
     "images, tar": (".tar", tarred(PICTURES), loaded(images), False),
     "images, tar.gz": (".tar.gz", tarred(PICTURES, "w:gz"), SIZED, True),
     "images, zip": (".zip", zipped(PICTURES), SIZED, False),  # names have no sum
-    "labelme_gist": (".mat", matlab(GIST), loaded(labelme_gist), False),
-    "labelme_gist, compressed": (".mat", matlab(GIST, do_compression=True), loaded(labelme_gist), False),
-    "nus_wide": (".zip", zipped(WIDE), NUS_WIDE, False),
-    "imagenet100, lists": (
-        ".zip",
-        zipped(LISTS),
-        beside(IMAGENET, {"images.tar": tarred(NESTED)}),
+    "labelme_gist": (".mat", contents_of(savemat, GIST), loaded(labelme_gist), False),
+    "labelme_gist, compressed": (
+        ".mat",
+        contents_of(savemat, GIST, do_compression=True),
+        loaded(labelme_gist),
         False,
     ),
+    "nus_wide": (".zip", zipped(WIDE), NUS_WIDE, False),
+    "imagenet100, lists": (".zip", zipped(LISTS), beside(IMAGENET, {"images.tar": tarred(NESTED)}), False),
     "imagenet100, images": (".tar", tarred(NESTED), beside(IMAGENET, {"lists.zip": zipped(LISTS)}), False),
     "mirflickr": (".zip", zipped(FLICKR), loaded(mirflickr, images="none"), False),
-    "coco, annotations": (
-        ".zip",
-        zipped({f"annotations/instances_{part}.json": instances(part) for part in COCO_NAMES}),
-        loaded(coco, images="none"),
-        False,
-    ),
+    "coco, annotations": (".zip", zipped(ANNOTATIONS), loaded(coco, images="none"), False),
     "coco, lists": (".zip", zipped(COCO_LISTS), loaded(coco, images="none"), False),
-    "retrieval_file": (".npz", arrays(np.savez, **EMBEDDED), loaded(retrieval_file), True),
-    "retrieval_file, judgements": (
-        ".tsv",
-        JUDGED,
-        beside(
-            loaded(retrieval_file),
-            {f"{side}.npy": array_file(EMBEDDED[side]) for side in ("database", "query")},
-        ),
-        False,
-    ),
-    "matconvnet": (".mat", network_file("new"), network, False),
-    "weights, npz": (".npz", arrays(np.savez, weight=np.ones((3, 4)), bias=np.zeros(3)), weights, False),
-    "weights, state dict": (".pt", state_dict_file(), weights, False),
+    "retrieval_file": (".npz", contents_of(np.savez, **EMBEDDED), loaded(retrieval_file), True),
+    "retrieval_file, judgements": (".tsv", JUDGED, beside(loaded(retrieval_file), VECTORS), False),
+    "matconvnet": (".mat", network_file(), network, False),
+    "weights, npz": (".npz", contents_of(np.savez, **WEIGHTS), weights, False),
+    "weights, state dict": (".pt", contents_of(lambda file: torch.save(STATE_DICT, file)), weights, False),
 }
 OTHERS = [contents for _, contents, _, _ in FORMATS.values()]
 
-
-# -- damage ------------------------------------------------------------------------------------------------
 
 PLACE = st.floats(0, 1, exclude_max=True)
 LENGTH = st.one_of(st.integers(1, 16), st.integers(17, 5000))

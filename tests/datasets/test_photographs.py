@@ -1,21 +1,22 @@
 """What loaders of photographs share: pixels against Pillow, options, images that are missing or damaged."""
 
-import dataclasses
-import io
+import itertools
 import os
 import zipfile
 from collections import Counter
 from pathlib import Path
 
+import made_contents
 import numpy as np
 import pytest
-from PIL import Image
+from made_contents import encoded
 
 from datasets import loaders
 from datasets.description import Description
 from datasets.readers import pictures as _pictures
 from datasets.readers.photographs import Labelled, PhotographLoader
-from tests.files import changed, tarred, written
+from tests.files import changed, written
+from tests.tiebench.refusals import refused
 
 SIZE = [6, 8]
 NAMES = [f"{number}.jpg" for number in range(6)]
@@ -37,16 +38,12 @@ TOY = PhotographLoader("toy", (5, 7), labelled, dict.fromkeys(("scale", "size", 
 
 def jpeg(row: int) -> bytes:
     """A photograph, one of them grey, one a PNG under the same ending, one CMYK."""
-    pixels = np.random.default_rng(row).integers(0, 256, (20 + row, 31 - row, 3), np.uint8)
-    image = Image.fromarray(pixels).convert({1: "L", 2: "CMYK"}.get(row, "RGB"))
-    buffer = io.BytesIO()
-    image.save(buffer, "png" if row == 3 else "jpeg")
-    return buffer.getvalue()
+    mode, kind = {1: ("L", "jpeg"), 2: ("CMYK", "jpeg"), 3: ("RGB", "png")}.get(row, ("RGB", "jpeg"))
+    return encoded(row, 20 + row, 31 - row, mode, kind)
 
 
 def resized(row: int, size=SIZE) -> np.ndarray:
-    image = Image.open(io.BytesIO(jpeg(row))).convert("RGB")
-    return np.asarray(image.resize((size[1], size[0]), Image.Resampling.BICUBIC))
+    return made_contents.resized(jpeg(row), size)
 
 
 def pictures() -> dict[str, bytes]:
@@ -79,30 +76,6 @@ def test_without_images(tmp_path):
     np.testing.assert_array_equal(loaded(tmp_path, "labels"), 2 * LABELS)
 
 
-def test_files_may_be_known_by_more_than_their_names(tmp_path):
-    def by_path(sources, photographs):
-        rows = {f"set/{name}": row for row, name in enumerate(NAMES)}
-        return dataclasses.replace(labelled(sources, photographs), row_of=rows.get)
-
-    source = written(tmp_path / "images", pictures() | {"copy/0.jpg": jpeg(9)})
-    with pytest.raises(ValueError, match="which was there before"):
-        TOY.load([source], tmp_path, size=SIZE)
-    dataclasses.replace(TOY, labelled=by_path).load([source], tmp_path, size=SIZE)
-    np.testing.assert_array_equal(loaded(tmp_path, "items"), [resized(row) for row in range(6)])
-
-
-def test_archives_inside_of_an_archive(tmp_path):
-    def in_tars(sources, photographs):
-        return dataclasses.replace(labelled(sources, photographs), nested={"a.tar", "b.tar"})
-
-    inner = {
-        f"{part}.tar": tarred(dict(list(pictures().items())[start::2])) for start, part in enumerate("ab")
-    }
-    source = written(tmp_path / "all.tar", {"other.tar": b"damaged" * 1000} | inner)
-    dataclasses.replace(TOY, labelled=in_tars).load([source], tmp_path, size=SIZE)
-    np.testing.assert_array_equal(loaded(tmp_path, "items"), [resized(row) for row in range(6)])
-
-
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -122,19 +95,17 @@ def test_archives_inside_of_an_archive(tmp_path):
 @pytest.mark.parametrize("ending", [".zip", ".tar", ".tar.gz"])
 def test_damaged_images(tmp_path, damage, message, ending):
     source = written(tmp_path / f"set{ending}", damage(pictures()))
-    with pytest.raises(ValueError, match=message) as caught:
+    with refused(pattern=message):
         TOY.load([source], tmp_path, size=SIZE)
-    assert "\n" not in str(caught.value)
     assert not list(tmp_path.glob("*.npy*"))
 
 
 @pytest.mark.parametrize("ending", [".zip", ".tar", ".tar.gz"])
-@pytest.mark.parametrize("part", [0.3, 0.9])
-def test_archives_cut_short(tmp_path, ending, part):
+def test_archives_cut_short(tmp_path, ending):
     cut = written(tmp_path / f"set{ending}", pictures())
     whole = cut.read_bytes()
-    cut.write_bytes(whole[: int(part * len(whole.rstrip(b"\0")))])  # a tar ends in padding
-    for missing in ("error", "skip"):
+    for part, missing in itertools.product((0.3, 0.9), ("error", "skip")):
+        cut.write_bytes(whole[: int(part * len(whole.rstrip(b"\0")))])  # a tar ends in padding
         with pytest.raises(ValueError, match=rf"set{ending}: cut short, damaged"):
             TOY.load([cut], tmp_path, size=SIZE, missing=missing)
     assert not list(tmp_path.glob("*.npy*"))
@@ -209,8 +180,6 @@ def test_few_images_wait_at_any_time(tmp_path, monkeypatch):
     assert rows == sorted(range(60), key=lambda number: f"{number}.jpg")
 
 
-# -- every loader of photographs ---------------------------------------------------------------------------
-
 MISTAKES = [
     ({"images": "no"}, "option images: unknown value 'no'"),
     ({"missing": "skipp"}, "option missing: unknown value 'skipp'; did you mean 'skip'"),
@@ -233,7 +202,6 @@ def test_every_loader_has_the_options_of_photographs(name, tmp_path):
                 call([tmp_path / "empty"], **options)
         with pytest.raises(FileNotFoundError, match=r"val\.tar: no such file"):
             call([tmp_path / "val.tar"])
-        with pytest.raises(ValueError, match="sources") as caught:
+        with refused("sources"):
             call([tmp_path / "empty"])
-        assert "\n" not in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]

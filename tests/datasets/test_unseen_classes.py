@@ -5,6 +5,7 @@ import pytest
 
 from datasets.description import Description
 from datasets.splits import check, draw, folds
+from tests.tiebench.refusals import refused
 
 LABELS = np.random.default_rng(0).permutation(np.repeat(np.arange(10), 30)).astype(np.int64)
 PARTS = (np.arange(300) % 5 == 0).astype(np.int64)
@@ -31,9 +32,7 @@ def test_each_class_is_unseen_in_one_fold_and_learnt_from_in_the_others(spec):
     else:
         assert set(query) == set(np.flatnonzero(PARTS == 1))
     sizes = sorted(len(np.unique(LABELS[split.query])) for split in splits)
-    assert sizes == sorted(
-        [3, 3, 2, 2] if count == 4 else [10 // count + (k < 10 % count) for k in range(count)]
-    )
+    assert sizes == sorted(10 // count + (k < 10 % count) for k in range(count))
     for split in splits:
         unseen = np.isin(LABELS, LABELS[split.query])
         learnable = ~unseen & ~np.isin(np.arange(300), query)
@@ -80,11 +79,10 @@ def test_an_item_has_the_same_part_in_every_fold_and_whatever_the_classes_of_a_f
     ],
 )
 def test_what_cannot_be_drawn_is_one_line(change, message):
-    with pytest.raises(ValueError) as caught:
+    with refused(message):
         check(SPEC | change, TEN)
-    assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_a_protocol_of_several_folds_is_no_split():
-    with pytest.raises(ValueError, match="which of the 4 folds"):
+    with refused("which of the 4 folds"):
         draw(VARIANTS[0], TEN, seed=0)

@@ -5,19 +5,26 @@ import numpy as np
 from methods.base import TrainingSet
 
 
-def class_set(items=80, classes=4, several=False, **more):
-    """Vectors (items, 12); with `several`, each item has the label of the next class too."""
-    labels = np.arange(items) % classes
-    vectors = np.random.default_rng(9).normal(size=(classes, 12))[labels]
-    vectors = vectors + 0.5 * np.random.default_rng(3).normal(size=(items, 12))
-    if several:
-        kinds = np.eye(classes, dtype=np.uint8)
-        labels = kinds[labels] | kinds[(labels + 1) % classes]
-    affinity = np.minimum(affinity_of(labels), 1)
-    return TrainingSet(vectors.astype(np.float32), block(affinity), labels=labels, **more)
+def clusters(count, dimensions, classes, spread=1.0, seed=0):
+    """Vectors around class centres that do not depend on the seed, float32 (n, d), and classes int64 (n,)."""
+    labels = np.arange(count) % classes
+    centres = np.random.default_rng(99).normal(size=(classes, dimensions))
+    vectors = centres[labels] + spread * np.random.default_rng(seed).normal(size=(count, dimensions))
+    return vectors.astype(np.float32), labels
 
 
-def unit_set(labels, affinity=None, levels=None, labelled=True, seed=0, **more):
+def labelled(items, labels, affinity=None, **more):
+    """A training set whose affinity is, unless it is given, 1 for a label in common, else 0."""
+    affinity = np.minimum(affinity_of(labels), 1) if affinity is None else affinity
+    return TrainingSet(items, block(affinity), labels=labels, **more)
+
+
+def class_set(items=80, classes=4, **more):
+    """Vectors (items, 12)."""
+    return labelled(*clusters(items, 12, classes, spread=0.5, seed=3), **more)
+
+
+def unit_set(labels, affinity=None, levels=None, has_labels=True, seed=0, **more):
     """Vectors (n, 8) of length 1; by default with the affinity that labels give, and its levels."""
     items = np.random.default_rng(seed).normal(size=(len(labels), 8))
     if labels.ndim == 1 and len(labels):
@@ -25,7 +32,7 @@ def unit_set(labels, affinity=None, levels=None, labelled=True, seed=0, **more):
     items /= np.linalg.norm(items, axis=1, keepdims=True)
     affinity = affinity_of(labels) if affinity is None else affinity
     levels = tuple(np.union1d(affinity, 0).tolist()) if levels is None else levels
-    given = labels if labelled else None
+    given = labels if has_labels else None
     return TrainingSet(items.astype(np.float32), block(affinity), levels, given, **more)
 
 

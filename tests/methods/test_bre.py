@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sets import clusters, labelled
 
 from methods import bre as module
 from methods.base import Refusal, TrainingSet
@@ -96,21 +97,11 @@ def random_steps(seed, bits, anchors, count):
     return list(zip(generator.integers(bits, size=count), generator.integers(anchors, size=count)))
 
 
-def vectors(seed=0, items=80, dimensions=10, classes=4):
-    """Vectors of unit length around class centres, float32 (n, d), and classes."""
-    generator = np.random.default_rng(seed)
-    labels = np.arange(items) % classes
-    found = 1.5 * generator.normal(size=(classes, dimensions))[labels] + generator.normal(
-        size=(items, dimensions)
-    )
+def vectors(seed=0, items=80):
+    """Vectors of unit length around the centres of four classes, float32 (n, 10), and classes."""
+    found, labels = clusters(items, 10, 4, spread=0.7, seed=seed)
     found -= found.mean(axis=0)
-    return (found / np.linalg.norm(found, axis=1, keepdims=True)).astype(np.float32), labels
-
-
-def training_set(items, labels, levels=(0, 1), affinity=None, records=None):
-    affinity = (labels[:, None] == labels).astype(np.int64) if affinity is None else affinity
-    log = (lambda record: None) if records is None else records.append
-    return TrainingSet(items, lambda i, j: affinity[np.ix_(i, j)], levels, labels, log)
+    return found / np.linalg.norm(found, axis=1, keepdims=True), labels
 
 
 @pytest.fixture
@@ -133,12 +124,9 @@ def descents(monkeypatch):
     return made
 
 
-# -- one weight --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("scale", [1, 3])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_value_of_the_weight_is_better_than_the_one_chosen(seed, scale, ties):
     columns, places, weights, partners, targets, scale = problem(seed, scale=scale, ties=ties)
     descent = Descent(columns, places, weights, partners, targets, scale)
@@ -180,36 +168,6 @@ def test_the_objective_is_that_of_the_kernel_sums_and_never_rises(seed):
     assert descent.objective() == pytest.approx(expected, rel=1e-12)
 
 
-def test_one_threshold_worked_by_hand():
-    # Two items, one bit, one anchor; they should differ. f = (W, -2 W + 3) at first, W = 1: both bits are 1.
-    columns = np.array([[1.0, -2.0], [0.0, 3.0]])
-    partners = np.array([[1], [0]], np.int32)
-    targets = np.ones((2, 1), np.int32)
-    descent = Descent(columns, np.array([[0, 1]]), np.array([[1.0, 1.0]]), partners, targets, 1)
-    assert unpack(descent).tolist() == [[1], [1]]
-    assert descent.objective() == 1.0  # two ordered pairs, each (0 - 1)^2 / 2
-    # Thresholds 0 (item 0 becomes 1) and 1.5 (item 1 becomes 0): candidates below 0, 0.75 and above 1.5
-    # have squares 0, 2 and 0; the lowest of the best is taken.
-    descent.update(0, 0)
-    assert descent.weights.tolist() == [[-5e-7, 1.0]]
-    assert unpack(descent).tolist() == [[0], [1]]
-    assert descent.objective() == 0.0
-    # In the second weight item 0 has no threshold (K = 0); item 1 has one at -1e-6 / 3.
-    descent.update(0, 1)
-    assert descent.weights[0, 1] == pytest.approx(-1e-6 / 3 + 5e-7)
-    assert descent.objective() == 0.0
-
-
-def test_an_anchor_without_a_threshold_leaves_everything_as_it_was():
-    columns, places, weights, partners, targets, scale = problem(0)
-    columns[places[0, 1]] = 0.0
-    descent = Descent(columns, places, weights, partners, targets, scale)
-    before = descent.weights.copy(), descent.codes.copy()
-    descent.update(0, 1)
-    assert np.array_equal(descent.weights, before[0])
-    assert np.array_equal(descent.codes, before[1])
-
-
 def test_kernel_values_that_are_rounding_errors_count_as_zero():
     columns, *rest = problem(0)
     noise = np.where(columns == 0, 1e-15, 0)
@@ -234,12 +192,10 @@ def test_no_candidate_lies_between_thresholds_too_close_to_tell_apart():
     assert candidates[2] > 1e13
 
 
-# -- the whole descent -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("bits", [1, 6, 64, 67, 130])
 def test_the_descent_is_the_plain_algorithm_bit_for_bit(bits):
     made = problem(bits, items=31, bits=bits, anchors=5, scale=1 + bits % 3)
+    made[0][made[1][0, 1]] = 0  # an anchor without a threshold
     steps = random_steps(bits, bits, 5, 60)
     descent = Descent(*made)
     for step in steps:
@@ -253,7 +209,7 @@ def test_the_descent_is_the_plain_algorithm_bit_for_bit(bits):
 @pytest.mark.parametrize("settings", [{}, {"kernel": "rbf"}, {"target": "euclidean"}])
 def test_a_fit_is_the_plain_algorithm_with_the_same_draws(settings, descents):
     items, labels = vectors()
-    method = BRE(bits=7, anchors=6, tolerance=0, max_sweeps=8, **settings).fit(training_set(items, labels))
+    method = BRE(bits=7, anchors=6, tolerance=0, max_sweeps=8, **settings).fit(labelled(items, labels))
     (descent,) = descents
     assert len(descent.steps) % 7 == 0
     weights, codes = plain_descent(*descent.made_of, descent.steps)
@@ -266,7 +222,7 @@ def test_the_objective_falls_until_a_sweep_gains_too_little(target, tolerance):
     items, labels = vectors()
     records = []
     settings = {"bits": 8, "tolerance": tolerance, "target": target}
-    BRE(**settings).fit(training_set(items, labels, records=records))
+    BRE(**settings).fit(labelled(items, labels, log=records.append))
     objectives = np.array([record["objective"] for record in records])
     gains = -np.diff(objectives)
     pairs = 80 * 4
@@ -277,21 +233,14 @@ def test_the_objective_falls_until_a_sweep_gains_too_little(target, tolerance):
     assert 0 <= gains[-1] <= tolerance * pairs
     assert objectives[-1] < 0.95 * objectives[0]
     short = []
-    BRE(**settings, max_sweeps=2).fit(training_set(items, labels, records=short))
+    BRE(**settings, max_sweeps=2).fit(labelled(items, labels, log=short.append))
     assert [record["objective"] for record in short] == objectives[:2].tolist()
 
 
-def test_same_seed_same_model_and_another_seed_another():
-    items, labels = vectors()
-    first, again, other = (
-        BRE(bits=9, seed=seed, training_items=60, max_sweeps=5).fit(training_set(items, labels))
-        for seed in (3, 3, 4)
-    )
-    assert np.array_equal(first.weights, again.weights)
-    assert not np.array_equal(first.weights, other.weights)
-
-
-# -- draws and targets -------------------------------------------------------------------------------------
+def test_another_seed_makes_another_model():
+    made = labelled(*vectors())
+    one, other = (BRE(bits=9, seed=seed, training_items=60, max_sweeps=5).fit(made) for seed in (3, 4))
+    assert not np.array_equal(one.weights, other.weights)
 
 
 @pytest.mark.parametrize(
@@ -317,7 +266,7 @@ def test_every_other_item_is_as_likely_a_partner():
 
 def test_anchors_are_drawn_for_each_bit_and_weights_are_small_at_first(descents):
     items, labels = vectors(items=300)
-    BRE(bits=40, anchors=30, weight_scale=0.01, max_sweeps=1).fit(training_set(items, labels))
+    BRE(bits=40, anchors=30, weight_scale=0.01, max_sweeps=1).fit(labelled(items, labels))
     columns, places, weights, *_ = descents[0].made_of
     assert places.shape == weights.shape == (40, 30)
     assert len({tuple(sorted(row)) for row in places.tolist()}) == 40
@@ -338,7 +287,7 @@ def test_affinity_targets_are_exact(settings, expected, scale, descents, monkeyp
     monkeypatch.setattr(module, "_ROWS", 17)
     items, labels = vectors()
     affinity = np.random.default_rng(0).choice([0, 1, 2, 5], (80, 80), p=[0.7, 0.1, 0.1, 0.1])
-    made = training_set(items, labels, (0, 1, 2, 5), affinity)
+    made = labelled(items, labels, affinity, levels=(0, 1, 2, 5))
     BRE(bits=7, max_sweeps=1, **settings).fit(made)
     *_, partners, targets, used_scale = descents[0].made_of
     assert used_scale == scale
@@ -351,7 +300,7 @@ def test_euclidean_targets_are_scaled_by_the_largest_of_all_pairs(kernel, descen
     monkeypatch.setattr(module, "_ROWS", 17)
     items, labels = vectors()
     items = items * np.linspace(0.5, 2, 80, dtype=np.float32)[:, None]
-    BRE(bits=7, max_sweeps=1, kernel=kernel, target="euclidean").fit(training_set(items, labels))
+    BRE(bits=7, max_sweeps=1, kernel=kernel, target="euclidean").fit(labelled(items, labels))
     *_, partners, targets, scale = descents[0].made_of
     distances = cdist(items.astype(float), items.astype(float)) ** 2
     if kernel == "linear":
@@ -375,7 +324,7 @@ def test_euclidean_targets_need_no_affinity():
 def test_more_affinity_levels_than_steps_of_a_bit_are_rounded(descents):
     items, labels = vectors()
     affinity = np.random.default_rng(0).integers(0, 10_001, (80, 80))
-    BRE(bits=3, max_sweeps=1).fit(training_set(items, labels, tuple(range(10_001)), affinity))
+    BRE(bits=3, max_sweeps=1).fit(labelled(items, labels, affinity, levels=tuple(range(10_001))))
     *_, partners, targets, scale = descents[0].made_of
     own = np.take_along_axis(affinity, partners.astype(int), axis=1)
     assert targets / (3 * scale) == pytest.approx(1 - own / 10_000, abs=1 / (3 * scale))
@@ -383,7 +332,7 @@ def test_more_affinity_levels_than_steps_of_a_bit_are_rounded(descents):
 
 def test_training_items_are_a_random_part_and_their_affinities_go_along(descents):
     items, labels = vectors(items=200)
-    made = training_set(items, labels)
+    made = labelled(items, labels)
     BRE(bits=5, training_items=50, max_sweeps=1, kernel="rbf", anchors=1000).fit(made)
     columns, _, _, partners, targets, _ = descents[0].made_of
     assert columns.shape == (50, 50)  # anchors: all there are
@@ -396,15 +345,9 @@ def test_training_items_are_a_random_part_and_their_affinities_go_along(descents
 
 
 def test_more_training_items_than_there_are_means_all():
-    items, labels = vectors()
-    whole, more = (
-        BRE(bits=5, max_sweeps=3, training_items=count).fit(training_set(items, labels))
-        for count in (None, 1000)
-    )
+    made = labelled(*vectors())
+    whole, more = (BRE(bits=5, max_sweeps=3, training_items=count).fit(made) for count in (None, 1000))
     assert np.array_equal(whole.weights, more.weights)
-
-
-# -- encoding ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
@@ -412,7 +355,7 @@ def test_codes_are_signs_of_explicit_kernel_sums(kernel, descents, monkeypatch):
     monkeypatch.setattr(module, "_ROWS", 17)
     items, labels = vectors()
     others, _ = vectors(seed=1)
-    method = BRE(bits=9, anchors=7, kernel=kernel, max_sweeps=4).fit(training_set(items, labels))
+    method = BRE(bits=9, anchors=7, kernel=kernel, max_sweeps=4).fit(labelled(items, labels))
     (descent,) = descents
     anchors = items[np.unique(descent_anchors(0, 80, 9, 7))].astype(float)
     values = others.astype(float) @ anchors.T
@@ -439,44 +382,22 @@ def test_images_are_vectors():
     generator = np.random.default_rng(0)
     images = generator.integers(0, 256, (40, 4, 4, 3)).astype(np.uint8)
     labels = np.arange(40) % 2
-    of_images = BRE(bits=5, max_sweeps=3).fit(training_set(images, labels))
-    of_rows = BRE(bits=5, max_sweeps=3).fit(training_set(images.reshape(40, -1), labels))
+    of_images = BRE(bits=5, max_sweeps=3).fit(labelled(images, labels))
+    of_rows = BRE(bits=5, max_sweeps=3).fit(labelled(images.reshape(40, -1), labels))
     assert np.array_equal(of_images.encode(images), of_rows.encode(images.reshape(40, -1)))
 
 
-# -- refusals ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"kernel": "cubic"}, "unknown kernel 'cubic'; known: linear, rbf"),
-        ({"target": "cosine"}, "unknown target 'cosine'; known: affinity, binary, euclidean"),
-        ({"anchors": 0}, r"anchors must be in \[1, inf\), not 0"),
-        ({"max_sweeps": 0}, r"max_sweeps must be in \[1, inf\)"),
-        ({"training_items": 1}, r"training_items must be in \[2, inf\), not 1"),
-        ({"partners": 0.0}, r"partners must be in \(0, 1\]"),
-        ({"partners": 50}, r"partners must be in \(0, 1\]"),
-    ],
-)
-def test_settings_that_mean_nothing_are_refused(settings, message):
-    with pytest.raises(Refusal, match=message) as caught:
-        BRE(**settings).fit(training_set(*vectors()))
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("settings", [{}, {"kernel": "rbf"}, {"target": "euclidean"}])
 @pytest.mark.parametrize("count", [0, 1])
-def test_fewer_than_two_items_are_refused(settings, count):
+def test_fewer_than_two_items_are_refused(count):
     items, labels = vectors()
     with pytest.raises(Refusal, match=f"at least 2 training items, there are {count}") as caught:
-        BRE(**settings).fit(training_set(items[:count], labels[:count]))
+        BRE().fit(labelled(items[:count], labels[:count]))
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("settings", [{"kernel": "rbf"}, {"target": "euclidean"}])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_equal_items_are_refused_where_distances_count(settings, seed):
     item = np.random.default_rng(seed).normal(5, 1, 70).astype(np.float32)
     with pytest.raises(Refusal, match=r"that differ|all pairs are equal"):
-        BRE(**settings).fit(training_set(np.tile(item, (30, 1)), np.arange(30) % 2))
+        BRE(**settings).fit(labelled(np.tile(item, (30, 1)), np.arange(30) % 2))

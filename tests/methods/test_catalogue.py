@@ -117,10 +117,6 @@ def test_parameters_and_attributes_are_inherited(write):
     assert set(metadata.parameters) == inherited | {"margin", "steepness"}
 
 
-def test_an_empty_folder_has_no_methods(tmp_path):
-    assert catalogue(tmp_path) == {}
-
-
 BAD = {
     "no class": ('"""Nothing. 2020."""\nx = 1\n', "must define one class derived from HashingMethod"),
     "no method": ("class Other:\n    pass\n", "found: none"),
@@ -144,8 +140,6 @@ BAD = {
     # Read from the source without importing it: a non-literal would be replaced by the inherited value.
     "supervision that is computed": (GOOD.replace('"none"', "str()"), "supervision"),
     "supervision with an annotation": (GOOD.replace("supervision =", "supervision: str ="), "supervision"),
-    "unknown family": (GOOD.replace('"unsupervised"', '"triplets"'), "family must be one of"),
-    "title that is computed": (FULL.replace('"Good-2"', "str()"), "title must be a literal"),
     "space that is computed": (FULL.replace("[0.1, 1.0]", "list(range(3))"), "space must be a literal"),
     "title that is a number": (FULL.replace('"Good-2"', "2"), "title must be text, not 2"),
     "colour by name": (FULL.replace("#12aBef", "red"), "colour must be '#RRGGBB', not 'red'"),
@@ -165,7 +159,6 @@ BAD = {
         'strength must be {"log_uniform": [low, high]}, 0 < low < high',
     ),
     "continuous axis from 0": (FULL.replace("[0.1, 1.0]", '{"log_uniform": [0, 1.0]}'), "0 < low < high"),
-    "continuous axis upside down": (FULL.replace("[0.1, 1.0]", '{"log_uniform": [2, 1]}'), "0 < low < high"),
     "empty list in space": (FULL.replace("[0.1, 1.0]", "[]"), "strength must be a list of values, not []"),
     "bounds of an unknown hyper-parameter": (
         FULL.replace("    supervision", '    bounds = {"strenght": "(0, inf)"}\n    supervision'),

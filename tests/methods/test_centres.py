@@ -24,11 +24,8 @@ from methods.class_codes.centres import (
 @pytest.mark.parametrize("order", [1, 2, 8, 64, 128])
 def test_sylvester_is_scipys_hadamard_matrix(order):
     assert np.array_equal(sylvester(order), hadamard(order))
-
-
-def test_sylvester_refuses_other_orders():
-    with pytest.raises(ValueError, match="power of two, not 12"):
-        sylvester(12)
+    with pytest.raises(ValueError, match=f"power of two, not {3 * order}"):
+        sylvester(3 * order)
 
 
 def distances(codes):
@@ -44,11 +41,6 @@ def test_published_centres_are_half_of_the_bits_apart(classes, bits):
     assert (bits in found) == (classes > bits)
 
 
-def test_published_centres_of_ten_classes_have_sixteen_columns():
-    for bits in (16, 32, 64):
-        assert len({tuple(column) for column in hadamard_centres(10, bits).T}) == 16
-
-
 def test_published_centres_refuse_what_has_no_hadamard_matrix():
     for classes, bits in ((10, 12), (33, 16)):
         with pytest.raises(Refusal, match="power of two"):
@@ -56,7 +48,7 @@ def test_published_centres_refuse_what_has_no_hadamard_matrix():
 
 
 @pytest.mark.parametrize("classes", [2, 5, 10, 21, 100, 200])
-@pytest.mark.parametrize("bits", [1, 8, 12, 16, 24, 32, 48, 64, 100])
+@pytest.mark.parametrize("bits", [1, 8, 12, 16, 48, 64, 100])
 def test_spread_centres_have_different_columns_and_nearly_half_distance(classes, bits):
     order = 1 << (bits - 1).bit_length()
     if classes > 2 * order:
@@ -72,10 +64,9 @@ def test_spread_centres_have_different_columns_and_nearly_half_distance(classes,
         assert set(distances(codes)) == {bits // 2}
 
 
-LEAST = [(10, 12, 4), (10, 24, 8), (10, 48, 16), (64, 48, 16), (100, 64, 32)]
-
-
-@pytest.mark.parametrize(("classes", "bits", "least"), LEAST)
+@pytest.mark.parametrize(
+    ("classes", "bits", "least"), [(10, 12, 4), (10, 24, 8), (10, 48, 16), (64, 48, 16), (100, 64, 32)]
+)
 def test_spread_centres_stay_apart_where_the_matrix_is_cut(classes, bits, least):
     assert min(distances(spread_hadamard_centres(classes, bits))) >= least
 
@@ -141,9 +132,11 @@ def test_more_classes_than_codes_are_refused(kind, classes, bits, balanced, enou
 
 
 @pytest.mark.parametrize(("bits", "constant"), [(16, 1), (32, 2), (64, 4)])
-def test_constant_bits_of_published_centres_are_columns_without_two_values(bits, constant):
+def test_published_centres_of_ten_classes_have_sixteen_columns_of_which_one_is_constant(bits, constant):
     codes = hadamard_centres(10, bits)
-    assert constant_bits(codes) == sum(len(set(column)) == 1 for column in codes.T.tolist()) == constant
+    columns = [tuple(column) for column in codes.T.tolist()]
+    assert len(set(columns)) == 16
+    assert constant_bits(codes) == sum(len(set(column)) == 1 for column in columns) == constant
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import torch
 from batches import batch
+from losses import BITS, CODES, ITEMS, PROXIES, SCORES, SEVERAL, both_labels, check, codes, cosine, proxies
 from sets import class_set
 
-from methods.base import Refusal, TrainingSet
+from methods.base import Refusal
 from methods.class_codes import mds_centres as _mds_centres
 from methods.class_codes.centres import separated_centres, separation
 from methods.class_codes.class_codes import ClassCodes
@@ -24,71 +25,53 @@ from methods.learners.straight_through import cubic_penalty, sign_straight_throu
 from methods.mdsh import MDSH
 from methods.orthohash import OrthoHash
 
-GENERATOR = np.random.default_rng(0)
-BITS, CLASSES, ITEMS = 6, 4, 9
-SCORES = torch.from_numpy(GENERATOR.normal(size=(ITEMS, BITS))).requires_grad_()
-SINGLE = torch.from_numpy(np.eye(CLASSES)[GENERATOR.integers(0, CLASSES, ITEMS)])
-SEVERAL = torch.from_numpy((GENERATOR.random((ITEMS, CLASSES)) < 0.5).astype(float))
-CODES = GENERATOR.choice([-1.0, 1.0], (CLASSES, BITS))
-both_labels = pytest.mark.parametrize("labels", [SINGLE, SEVERAL], ids=["single", "several"])
-
-
-def criterion(codes=CODES):
-    return ClassCodes(codes, np.random.default_rng(1)).double()
-
-
-# -- targets -------------------------------------------------------------------------------------------------
+CLASSES, GENERATOR = len(CODES), np.random.default_rng(2)
 
 
 @both_labels
 def test_majority_codes_are_those_of_counting(labels):
-    codes = criterion()
-    found = codes.majority(labels)
+    found = codes().majority(labels)
     for item, row in enumerate(labels.numpy()):
         for bit in range(BITS):
             votes = sum(CODES[c, bit] for c in range(CLASSES) if row[c])
-            assert found[item, bit] == (np.sign(votes) if votes else codes.filler[bit])
-
-
-# -- CSQ -----------------------------------------------------------------------------------------------------
+            assert found[item, bit] == (np.sign(votes) if votes else codes().filler[bit])
 
 
 @both_labels
 def test_csq_is_the_binary_cross_entropy_with_the_centre(labels):
+    centres = codes().majority(labels).numpy()
+
+    def formula(u):
+        g, h = np.tanh(u), centres
+        entropy = -(1 + h) / 2 * np.log((1 + g) / 2) - (1 - h) / 2 * np.log((1 - g) / 2)
+        return (entropy + 0.3 * (np.abs(g) - 1) ** 2).mean()
+
     method = CSQ(bits=BITS, quantisation=0.3)
-    given = batch(criterion=criterion(), labels=labels)
-    g, h = torch.tanh(SCORES), given.training.criterion.majority(labels)
-    expected = torch.nn.functional.binary_cross_entropy((g + 1) / 2, (h + 1) / 2)
-    expected = expected + 0.3 * (g.abs() - 1).square().mean()
-    value = method.loss(SCORES, given)
-    assert value.item() == pytest.approx(expected.item())
-    for mine, its in zip(torch.autograd.grad(value, SCORES), torch.autograd.grad(expected, SCORES)):
-        assert mine == pytest.approx(its)
+    check(lambda u: method.loss(u, batch(criterion=codes(), labels=labels)), formula)
 
 
 def test_csq_is_finite_where_the_published_form_overflows():
     method = CSQ(bits=1, quantisation=0.0)
-    codes = ClassCodes(np.array([[1.0]]), np.random.default_rng(0))
-    value = method.loss(torch.tensor([[-200.0]]), batch(criterion=codes, labels=torch.tensor([[1.0]])))
+    one = ClassCodes(np.array([[1.0]]), np.random.default_rng(0))
+    value = method.loss(torch.tensor([[-200.0]]), batch(criterion=one, labels=torch.tensor([[1.0]])))
     assert value.item() == pytest.approx(400.0)
-
-
-# -- OrthoHash -----------------------------------------------------------------------------------------------
 
 
 @both_labels
 @pytest.mark.parametrize("scale", [None, 8.0])
 def test_orthohash_is_the_softmax_with_margin_of_loops(labels, scale):
+    s = math.sqrt(BITS) if scale is None else scale
+
+    def formula(u):
+        total = 0.0
+        for scores, row in zip(u, labels.numpy()):
+            logits = [s * (cosine(scores, code) - 0.2 * y) for code, y in zip(CODES, row)]
+            normaliser = math.log(sum(map(math.exp, logits)))
+            total -= sum(y * (logit - normaliser) for logit, y in zip(logits, row)) / max(row.sum(), 1)
+        return total / ITEMS
+
     method = OrthoHash(bits=BITS, margin=0.2, scale=scale)
-    u, s = SCORES.detach().numpy(), math.sqrt(BITS) if scale is None else scale
-    total = 0.0
-    for item, row in enumerate(labels.numpy()):
-        cosines = [u[item] @ o / (np.linalg.norm(u[item]) * np.linalg.norm(o)) for o in CODES]
-        logits = [s * (cosine - 0.2 * y) for cosine, y in zip(cosines, row)]
-        normaliser = math.log(sum(map(math.exp, logits)))
-        total -= sum(y * (logit - normaliser) for logit, y in zip(logits, row)) / max(row.sum(), 1)
-    value = method.loss(SCORES, batch(criterion=criterion(), labels=labels))
-    assert value.item() == pytest.approx(total / ITEMS)
+    check(lambda u: method.loss(u, batch(criterion=codes(), labels=labels)), formula)
 
 
 def test_orthohash_encodes_with_running_statistics():
@@ -102,18 +85,14 @@ def test_orthohash_encodes_with_running_statistics():
     assert np.array_equal(method.encode(made.items)[clear], (v > 0)[clear])
 
 
-# -- DPN -----------------------------------------------------------------------------------------------------
-
-
 @both_labels
 def test_dpn_is_the_hinge_of_loops(labels):
+    def formula(u):
+        pairs = [(i, c) for i, c in itertools.product(range(ITEMS), range(CLASSES)) if labels[i, c]]
+        return sum(max(0.0, 1.0 - u[i, k] * CODES[c, k]) for i, c in pairs for k in range(BITS)) / ITEMS
+
     method = DPN(bits=BITS, margin=1.0)
-    u, total = SCORES.detach().numpy(), 0.0
-    for item, label in itertools.product(range(ITEMS), range(CLASSES)):
-        if labels[item, label]:
-            total += sum(max(0.0, 1.0 - u[item, k] * CODES[label, k]) for k in range(BITS))
-    value = method.loss(SCORES, batch(criterion=criterion(), labels=labels))
-    assert value.item() == pytest.approx(total / ITEMS)
+    check(lambda u: method.loss(u, batch(criterion=codes(), labels=labels)), formula)
 
 
 def test_dpn_updates_codes_to_the_majority_of_the_best_items():
@@ -132,21 +111,18 @@ def test_dpn_updates_codes_to_the_majority_of_the_best_items():
         assert np.array_equal(trained[label], np.where(votes == 0, before[label], np.sign(votes)))
 
 
-# -- GreedyHash ----------------------------------------------------------------------------------------------
-
-
 @both_labels
 def test_greedyhash_is_the_cross_entropy_of_codes_and_passes_its_gradient(labels):
-    method = GreedyHash(bits=BITS, penalty=0.1)
+    method, scores = GreedyHash(bits=BITS, penalty=0.1), SCORES.clone().requires_grad_()
     classifier = torch.nn.Linear(BITS, CLASSES, bias=False).double()
-    codes = torch.where(SCORES > 0, 1.0, -1.0).double().requires_grad_()
+    signs = torch.where(SCORES > 0, 1.0, -1.0).double().requires_grad_()
     targets = labels / labels.sum(dim=1, keepdim=True).clamp(min=1)
-    cross_entropy = torch.nn.functional.cross_entropy(classifier(codes), targets)
-    value = method.loss(SCORES, batch(criterion=classifier, labels=labels))
+    cross_entropy = torch.nn.functional.cross_entropy(classifier(signs), targets)
+    value = method.loss(scores, batch(criterion=classifier, labels=labels))
     assert value.item() == pytest.approx((cross_entropy + 0.1 * cubic_penalty(SCORES)).item())
-    expected = torch.autograd.grad(cross_entropy, codes)[0]
-    expected = expected + 0.1 * torch.autograd.grad(cubic_penalty(SCORES), SCORES)[0]
-    assert torch.autograd.grad(value, SCORES)[0] == pytest.approx(expected)
+    expected = torch.autograd.grad(cross_entropy, signs)[0]
+    expected = expected + 0.1 * torch.autograd.grad(cubic_penalty(scores), scores)[0]
+    assert torch.autograd.grad(value, scores)[0] == pytest.approx(expected)
 
 
 def test_the_sign_is_plus_one_above_zero_only():
@@ -154,8 +130,6 @@ def test_the_sign_is_plus_one_above_zero_only():
     assert sign_straight_through(outputs).tolist() == [[-1.0, -1.0, 1.0]]
     assert torch.autograd.grad(sign_straight_through(outputs).sum(), outputs)[0].tolist() == [[1.0] * 3]
 
-
-# -- MDSH ----------------------------------------------------------------------------------------------------
 
 # Wang et al.'s bound as computed from sums of binomials, by classes and bits.
 DISTANCES = {
@@ -180,28 +154,21 @@ def test_guaranteed_distances(classes):
 )
 def test_mds_centres_reach_the_guaranteed_distance(classes, bits, seeds):
     for seed in range(seeds):
-        codes = mds_centres(classes, bits, np.random.default_rng((seed, 11)))
-        assert codes.shape == (classes, bits) and set(np.unique(codes)) <= {-1, 1}
-        assert separation(codes)[0] >= guaranteed_distance(classes, bits)
+        found = mds_centres(classes, bits, np.random.default_rng((seed, 11)))
+        assert found.shape == (classes, bits) and set(np.unique(found)) <= {-1, 1}
+        assert separation(found)[0] >= guaranteed_distance(classes, bits)
 
 
-def test_mds_centres_repeat_by_seed():
-    one, same, other = (mds_centres(10, 12, np.random.default_rng(seed)) for seed in (1, 1, 2))
-    assert np.array_equal(one, same) and not np.array_equal(one, other)
-
-
-@pytest.mark.parametrize(("classes", "bits", "enough"), [(3, 1, 2), (4, 1, 2), (9, 3, 4)])
-def test_more_classes_than_codes_are_refused(classes, bits, enough):
-    words = f"^{bits} bits cannot tell {classes} classes apart; that takes {enough} bits$"
-    with pytest.raises(Refusal, match=words):
-        mds_centres(classes, bits, np.random.default_rng(0))
+def test_more_classes_than_codes_are_refused():
+    with pytest.raises(Refusal, match="3 bits cannot tell 9 classes apart"):
+        mds_centres(9, 3, np.random.default_rng(0))
 
 
 def test_a_search_that_finds_nothing_keeps_its_first_codes_apart(monkeypatch):
     """Sets with a repeated code lose, whatever their score; here every sweep makes all codes the same."""
     monkeypatch.setattr(_mds_centres, "improved_code", lambda code, *rest: np.ones_like(code))
-    codes = mds_centres(200, 12, np.random.default_rng(0), sweeps=2)
-    assert len(np.unique(codes, axis=0)) == 200
+    found = mds_centres(200, 12, np.random.default_rng(0), sweeps=2)
+    assert len(np.unique(found, axis=0)) == 200
 
 
 def test_codes_too_near_are_a_line_of_the_log(monkeypatch):
@@ -269,32 +236,30 @@ def test_an_improved_code_is_among_the_best_of_all(seed):
 
 @pytest.mark.thorough
 def test_separated_centres_keep_their_distance():
-    codes = separated_centres(10, 48, np.random.default_rng(0))
-    assert separation(codes)[0] >= 0.2 * 48
-    assert np.array_equal(codes, separated_centres(10, 48, np.random.default_rng(0)))
+    assert separation(separated_centres(10, 48, np.random.default_rng(0)))[0] >= 0.2 * 48
     crowded = separated_centres(16, 4, np.random.default_rng(0), failures=50)
     assert len(np.unique(crowded, axis=0)) == 16  # all codes of four bits
 
 
 def test_mdsh_is_the_loss_of_loops():
     method = MDSH(bits=BITS, pairs=0.7, quantisation=0.01)
-    table = torch.from_numpy(GENERATOR.normal(size=(5, BITS)))
-    every = SEVERAL[:5]
-    memory = SimpleNamespace(table=table, labels=every)
     method._follow = lambda batch: None
-    u = np.tanh(SCORES.detach().numpy())
-    cosine = lambda a, b: a @ b / (np.linalg.norm(a) * np.linalg.norm(b))  # noqa: E731
-    classes, pairs = 0.0, []
-    for item, row in enumerate(SEVERAL.numpy()):
-        logits = np.array([math.sqrt(BITS) * cosine(u[item], o) for o in CODES])
-        p = np.exp(logits) / np.exp(logits).sum()
-        classes -= sum(y * math.log(q) + (1 - y) * math.log(1 - q) for y, q in zip(row, p))
-        for other in range(5):
-            if row @ every[other].numpy() > 0:
-                pairs.append(math.log1p(math.exp((1 - cosine(u[item], table[other].numpy())) / 2)))
-    expected = classes / (ITEMS * CLASSES) + 0.7 * np.mean(pairs) + 0.01 * np.mean((np.abs(u) - 1) ** 2)
-    given = batch(memory=memory, criterion=criterion(), epoch=9, labels=SEVERAL)
-    assert method.loss(SCORES, given).item() == pytest.approx(expected)
+    table, every = GENERATOR.normal(size=(5, BITS)), SEVERAL[:5]
+    memory = SimpleNamespace(table=torch.from_numpy(table), labels=every)
+
+    def formula(u):
+        u, classes, pairs = np.tanh(u), 0.0, []
+        for item, row in enumerate(SEVERAL.numpy()):
+            logits = np.array([math.sqrt(BITS) * cosine(u[item], code) for code in CODES])
+            p = np.exp(logits) / np.exp(logits).sum()
+            classes -= sum(y * math.log(q) + (1 - y) * math.log(1 - q) for y, q in zip(row, p))
+            for other in range(5):
+                if row @ every[other].numpy() > 0:
+                    pairs.append(math.log1p(math.exp((1 - cosine(u[item], table[other])) / 2)))
+        return classes / (ITEMS * CLASSES) + 0.7 * np.mean(pairs) + 0.01 * np.mean((np.abs(u) - 1) ** 2)
+
+    given = {"memory": memory, "epoch": 9, "labels": SEVERAL}
+    check(lambda u: method.loss(u, batch(criterion=codes(), **given)), formula)
 
 
 def test_what_a_method_freezes_stays_frozen():
@@ -322,39 +287,20 @@ def test_mdsh_follower_is_the_moving_average_of_the_head():
             assert method.criterion_state[f"follower.{name}"] == pytest.approx(value.numpy(), abs=1e-6)
 
 
-# -- HyP2 ----------------------------------------------------------------------------------------------------
-
-
 @both_labels
 def test_hyp2_is_the_loss_of_loops(labels):
+    def formula(u):
+        near, far, apart = [], [], []
+        for item, label in itertools.product(range(ITEMS), range(CLASSES)):
+            value = cosine(u[item], PROXIES[label])
+            if labels[item, label]:
+                near.append(1 - value)
+            else:
+                far.append(max(0.0, value - 0.1))
+        for i, j in itertools.product(range(ITEMS), repeat=2):
+            if labels[i].sum() > 1 and labels[j].sum() > 1 and labels[i] @ labels[j] == 0:
+                apart.append(max(0.0, cosine(u[i], u[j]) - 0.1))
+        return np.mean(near) + np.mean(far) + 0.5 * (np.mean(apart) if apart else 0.0)
+
     method = HyP2(bits=BITS, pairs=0.5, zeta=0.1)
-    proxies = torch.from_numpy(GENERATOR.normal(size=(CLASSES, BITS)))
-    learned = torch.nn.ParameterDict({"proxies": torch.nn.Parameter(proxies)})
-    u = SCORES.detach().numpy()
-    cosine = lambda a, b: a @ b / (np.linalg.norm(a) * np.linalg.norm(b))  # noqa: E731
-    near, far, apart = [], [], []
-    for item, label in itertools.product(range(ITEMS), range(CLASSES)):
-        value = cosine(u[item], proxies[label].numpy())
-        if labels[item, label]:
-            near.append(1 - value)
-        else:
-            far.append(max(0.0, value - 0.1))
-    for i, j in itertools.product(range(ITEMS), repeat=2):
-        if labels[i].sum() > 1 and labels[j].sum() > 1 and labels[i] @ labels[j] == 0:
-            apart.append(max(0.0, cosine(u[i], u[j]) - 0.1))
-    expected = np.mean(near) + np.mean(far) + 0.5 * (np.mean(apart) if apart else 0.0)
-    value = method.loss(SCORES, batch(criterion=learned, labels=labels))
-    assert value.item() == pytest.approx(expected)
-
-
-# -- all -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("several", [False, True], ids=["single", "several"])
-@pytest.mark.parametrize("kind", [CSQ, OrthoHash, DPN, GreedyHash, MDSH, HyP2])
-def test_objectives_fall(kind, several):
-    made, records = class_set(several=several), []
-    made = TrainingSet(made.items, made.affinity, labels=made.labels, log=records.append)
-    settings = {"pairs_from": 0} if kind is MDSH else {}  # later, the objective gains a term
-    kind(bits=8, epochs=15, batch_size=20, **settings).fit(made)
-    assert records[-1]["objective"] < records[0]["objective"]
+    check(lambda u: method.loss(u, batch(criterion=proxies(), labels=labels)), formula)

@@ -36,9 +36,6 @@ def graded(labels):
     return (labels[:, None] == labels).astype(np.int64) + (labels[:, None] // 2 == labels // 2)
 
 
-# -- the likelihood of triplets ----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-12), (np.float32, 2e-5)])
 @pytest.mark.parametrize("scale", [0.0, 1.0, 6.0, 40.0, 300.0])
 @pytest.mark.parametrize("shape", [(3, 2, 5, 4), (1, 1, 1, 1), (2, 3, 17, 1), (2, 1, 1, 30)])
@@ -86,9 +83,6 @@ def test_scores_that_are_not_numbers_reach_the_likelihood():
     chosen = [np.array([[[0, 1]]], np.int32), np.array([[[2, 3]]], np.int32)]
     assert math.isnan(triplet_likelihood(torch.ones(1, 2), table, *chosen, 1.0)[0].item())
     assert math.isnan(triplet_likelihood(torch.ones(1, 2), table, *chosen[::-1], 1.0)[0].item())
-
-
-# -- the loss and the step ---------------------------------------------------------------------------------
 
 
 def one_step(method, made, scores, indices):
@@ -169,12 +163,11 @@ def test_the_mean_is_over_the_groups_that_are_not_left_out_and_item_0_is_an_item
 def test_rows_of_the_batch_are_written_into_the_table_and_others_stay():
     method = DTSH(bits=6, batch_size=8, **FEW)
     memory = method.prepare(unit_set(np.arange(40) % 4))
-    assert torch.count_nonzero(memory.table) == 0
-    indices = np.array([5, 0])
-    outputs = torch.ones(2, 6, requires_grad=True)
-    method.loss(outputs, batch(memory=memory, indices=torch.from_numpy(indices)))
-    assert torch.equal(memory.table[indices], torch.ones(2, 6))
-    assert torch.count_nonzero(memory.table) == 12
+    expected = torch.zeros(40, 6)
+    assert torch.equal(memory.table, expected)
+    expected[[5, 0]] = 1
+    method.loss(expected[[5, 0]], batch(memory=memory, indices=torch.tensor([5, 0])))
+    assert torch.equal(memory.table, expected)
 
 
 def test_steps_draw_anew_and_the_seed_decides():
@@ -193,9 +186,6 @@ def test_steps_draw_anew_and_the_seed_decides():
     assert not any(map(np.array_equal, first, other))
     assert not np.array_equal(first[0], first[1])
     assert not np.array_equal(first[1], first[2])
-
-
-# -- where triplets come from ------------------------------------------------------------------------------
 
 
 def test_class_triplets_hold_the_classes_leave_out_the_batch_and_repeat_nothing():
@@ -302,7 +292,7 @@ def test_levels_made_batch_by_batch_are_those_that_are_kept(monkeypatch):
 def test_classes_serve_where_affinity_is_theirs_and_levels_elsewhere():
     labels = np.arange(40) % 4
     assert np.array_equal(single_classes(unit_set(labels + 5)), labels)
-    assert single_classes(unit_set(labels, labelled=False)) is None
+    assert single_classes(unit_set(labels, has_labels=False)) is None
     assert single_classes(unit_set(labels, graded(labels), (0, 1, 2))) is None
     near = (np.abs(np.arange(40)[:, None] - np.arange(40)) < 4).astype(np.int64)
     assert single_classes(unit_set(labels, near)) is None
@@ -319,19 +309,15 @@ def test_batches_are_half_of_the_training_set_at_most(items):
     assert max(map(len, batches)) == min(16, items // 2)
 
 
-# -- training, and what is refused -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("levels", [(0, 1), (0, 1, 2)])
-def test_training_lowers_the_objective_and_ranks_the_levels(levels):
+def test_training_lowers_the_objective_and_ranks_the_levels():
     labels, records = np.arange(120) % 4, []
-    affinity = graded(labels) if len(levels) > 2 else (labels[:, None] == labels).astype(np.int64)
-    made = unit_set(labels, affinity, levels, log=records.append)
+    affinity = graded(labels)
+    made = unit_set(labels, affinity, (0, 1, 2), log=records.append)
     method = DTSH(bits=8, epochs=30, batch_size=30, learning_rate=0.05, eta=10.0, positives=15, negatives=15)
     codes = method.fit(made).encode(made.items)
     assert records[-1]["objective"] < records[0]["objective"] - 1
     distances = (codes[:, None] != codes).sum(axis=2)
-    means = [distances[affinity == level].mean() for level in levels]
+    means = [distances[affinity == level].mean() for level in (0, 1, 2)]
     assert np.all(np.diff(means) < -0.5)
 
 
@@ -343,8 +329,6 @@ def test_training_lowers_the_objective_and_ranks_the_levels(levels):
         (np.arange(40) % 4, {"negatives": 9}, "too few training items per class: 8 .* take 9"),
         (np.array([0] * 30 + [1] * 4), {}, "too few training items per class"),
         (np.arange(3) % 2, {}, "at least 4 training items"),
-        (np.arange(40) % 4, {"positives": 0}, r"positives must be in \[1, inf\)"),
-        (np.arange(40) % 4, {"classes_per_anchor": 0}, r"classes_per_anchor must be in \[1, inf\)"),
     ],
 )
 def test_classes_without_enough_triplets_are_refused_in_one_line(labels, settings, message):
@@ -364,8 +348,7 @@ def test_levels_without_triplets_are_refused_whatever_items_are_to_themselves(le
     DTSH(bits=4, epochs=1).fit(unit_set(np.arange(20), affinity, (0, 1, 2, 10)))
 
 
-@pytest.mark.parametrize("items", [4, 5])
-def test_a_handful_of_items_trains(items):
-    labels = np.arange(items) % 2
-    method = DTSH(bits=3, epochs=3, batch_size=2, positives=1, negatives=1).fit(unit_set(labels))
-    assert method.encode(unit_set(labels).items).shape == (items, 3)
+def test_a_handful_of_items_trains():
+    made = unit_set(np.arange(4) % 2)
+    method = DTSH(bits=3, epochs=3, batch_size=2, positives=1, negatives=1).fit(made)
+    assert method.encode(made.items).shape == (4, 3)

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 import torch
 from resuming import assert_same_state, killed_and_resumed
+from sets import affinity_of, labelled
 
 from methods.base import Refusal, TrainingSet
 from methods.base.augmentation import shift
 from methods.base.batch import TrainingState
 from methods.base.catalogue import load_class
 from methods.base.deep import DeepHashing, RelaxedHashing, shuffled_batches
-from methods.base.optimisation import scheduled_rate
 from methods.base.quantisers import hswd
 
 ITEMS, DIMENSIONS, CLASSES, BITS = 30, 5, 3, 4
@@ -30,13 +30,7 @@ SETTINGS = {"bits": BITS, "epochs": 3, "batch_size": 8, "learning_rate": 0.05}
 
 
 def training_set(labels=LABELS, items=VECTORS, **more):
-    classes = LABELS
-    return TrainingSet(
-        items,
-        lambda rows, columns: (classes[rows][:, None] == classes[columns]).astype(np.int64),
-        labels=labels,
-        **more,
-    )
+    return labelled(items, labels, affinity_of(LABELS), **more)
 
 
 @dataclass(kw_only=True)
@@ -54,9 +48,6 @@ def parameters(method):
 
 def first_parameters(method_class, **settings):
     return parameters(method_class(**(SETTINGS | settings | {"epochs": 0})).fit(training_set()))
-
-
-# -- optimisers and schedules ------------------------------------------------------------------------------
 
 
 def updates(optimiser, rate, momentum, decay):
@@ -104,14 +95,6 @@ def test_optimisers_take_the_published_steps(optimiser, momentum):
     assert ours[1] == pytest.approx(bias, abs=2e-5)
 
 
-def test_learning_rates_of_the_schedules():
-    assert [scheduled_rate("step", count, 0.5, 0.1, 2) for count in range(5)] == [1, 1, 0.1, 0.1, 0.1**2]
-    assert scheduled_rate("step", 100, 0.5, 0.1, 0) == 1
-    assert [scheduled_rate("cosine", 0, done, 0.1, 2) for done in (0, 1 / 3, 1 / 2, 1)] == pytest.approx(
-        [1, 0.75, 0.5, 0]
-    )
-
-
 SCHEDULES = {
     # 30 items in batches of 8: four iterations an epoch.
     ("step", "epoch"): [1.0] * 8 + [0.5] * 4,
@@ -140,20 +123,12 @@ def lengths_of_steps(settings, records):
 
 
 @pytest.mark.parametrize(("schedule", "unit"), SCHEDULES)
-def test_steps_have_the_length_of_the_schedule(schedule, unit):
-    records = []
-    settings = {"learning_rate": 1.0, "momentum": 0.0, "weight_decay": 0.0, "lr_step_size": 2}
-    moves = lengths_of_steps(SETTINGS | settings | {"schedule": schedule, "schedule_unit": unit}, records)
-    assert moves == pytest.approx(SCHEDULES[schedule, unit], abs=1e-5)
-    assert [record["learning_rate"] for record in records] == pytest.approx(SCHEDULES[schedule, unit][3::4])
-
-
-@pytest.mark.parametrize(("schedule", "unit"), SCHEDULES)
 @pytest.mark.parametrize(
-    ("warmup_epochs", "factors"),
-    [(0.5, [1 / 2]), (1, [1 / 4, 1 / 2, 3 / 4]), (1.5, [1 / 6, 1 / 3, 1 / 2, 2 / 3, 5 / 6])],
+    ("warmup_epochs", "factors"), [(0.0, []), (0.5, [1 / 2]), (1.5, [1 / 6, 1 / 3, 1 / 2, 2 / 3, 5 / 6])]
 )
-def test_steps_grow_to_the_schedule_while_warming_up(schedule, unit, warmup_epochs, factors):
+def test_steps_grow_to_the_schedule_while_warming_up_and_then_have_its_length(
+    schedule, unit, warmup_epochs, factors
+):
     records = []
     settings = {"learning_rate": 1.0, "momentum": 0.0, "weight_decay": 0.0, "lr_step_size": 2}
     settings |= {"schedule": schedule, "schedule_unit": unit, "warmup_epochs": warmup_epochs}
@@ -178,9 +153,6 @@ def test_gradients_are_scaled_down_to_a_norm():
     assert moved[0.25] == pytest.approx(0.25 / norm * moved[None], abs=1e-4)
 
 
-# -- the head ----------------------------------------------------------------------------------------------
-
-
 def test_a_hidden_head_has_the_layers_that_are_asked_for():
     def layers(**settings):
         method = Squares(**(SETTINGS | {"epochs": 0} | settings)).fit(training_set())
@@ -203,32 +175,6 @@ def test_a_hidden_head_has_the_layers_that_are_asked_for():
     ]
 
 
-def test_a_hidden_head_separates_what_no_line_does_and_comes_back_from_its_file(tmp_path):
-    """XOR of two signs: every linear code bit has about half of it wrong."""
-    generator = np.random.default_rng(0)
-    items = generator.uniform(-1, 1, (200, 2)).astype(np.float32)
-    wanted = (items[:, 0] > 0) ^ (items[:, 1] > 0)
-
-    @dataclass(kw_only=True)
-    class Xor(DeepHashing):
-        def loss(self, outputs, batch):
-            target = torch.from_numpy(wanted.astype(np.float32))[batch.indices]
-            logits = outputs[:, 0]
-            return torch.nn.functional.binary_cross_entropy_with_logits(logits, target)
-
-    made = TrainingSet(items, lambda i, j: np.eye(200, dtype=np.int64)[np.ix_(i, j)])
-    right = {}
-    for head in ("linear", "mlp"):
-        method = Xor(bits=1, epochs=60, batch_size=20, learning_rate=0.01, optimiser="adam", head=head)
-        method.head_width, method.head_batch_norm, method.head_dropout = 32, True, 0.1
-        method.fit(made)
-        right[head] = (method.encode(items)[:, 0] == wanted).mean()
-    assert right["linear"] < 0.75
-    assert right["mlp"] > 0.95
-    method.save(tmp_path)
-    assert np.array_equal(Xor.load(tmp_path).encode(items), method.encode(items))
-
-
 def test_initial_weights_have_the_deviation_asked_for():
     """The same draws on another scale: from sqrt(2 / width) by default."""
     untrained = SETTINGS | {"epochs": 0}
@@ -239,8 +185,6 @@ def test_initial_weights_have_the_deviation_asked_for():
     assert (small / plain).flatten().tolist() == pytest.approx(
         [0.01 / (2 / VECTORS.shape[1]) ** 0.5] * small.numel()
     )
-    with pytest.raises(Refusal, match=r"initial_deviation must be in \(0, inf\), not 0"):
-        Squares(**untrained, initial_deviation=0).fit(training_set())
 
 
 def test_the_hash_layer_can_be_another_and_its_statistics_are_kept(tmp_path):
@@ -258,9 +202,6 @@ def test_the_hash_layer_can_be_another_and_its_statistics_are_kept(tmp_path):
     assert np.array_equal(again.raw_scores(VECTORS), method.raw_scores(VECTORS))
     # In evaluation mode an item's scores do not depend on the others.
     assert method.raw_scores(VECTORS)[:1] == pytest.approx(method.raw_scores(VECTORS[:1]), abs=1e-6)
-
-
-# -- what the loss is given --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("multi_hot", [False, True])
@@ -295,10 +236,7 @@ def test_a_loss_is_given_what_it_asks_for(multi_hot):
 
 
 def test_what_is_not_asked_for_is_not_computed():
-    def affinity(rows, columns):
-        raise AssertionError
-
-    Squares(**SETTINGS).fit(TrainingSet(VECTORS, affinity))
+    Squares(**SETTINGS).fit(TrainingSet(VECTORS, affinity=None))
 
 
 def test_a_loss_that_wants_labels_refuses_a_training_set_without_them():
@@ -312,19 +250,14 @@ def test_a_loss_that_wants_labels_refuses_a_training_set_without_them():
 
 
 @pytest.mark.parametrize(
-    ("made", "given"),
-    [
-        (lambda o: o.mean(1), r"shape \(\d+,\)"),
-        (lambda o: o.mean().reshape(1), r"shape \(1,\)"),
-        (lambda o: 0.5, "0.5"),
-    ],
+    ("made", "given"), [(lambda o: o.mean().reshape(1), r"shape \(1,\)"), (lambda o: 0.5, "0.5")]
 )
 def test_a_loss_that_is_no_number_is_an_error_with_its_shape(made, given):
     class Wrong(Squares):
         def loss(self, outputs, batch):
             return made(outputs)
 
-    with pytest.raises(TypeError, match=rf"^Wrong\.loss must return a tensor of shape \(\), not {given}$"):
+    with pytest.raises(TypeError, match=rf"^Wrong\.loss must return .* not {given}$"):
         Wrong(**SETTINGS).fit(training_set())
 
 
@@ -333,32 +266,22 @@ def test_a_loss_that_asks_for_something_unknown_is_an_error_with_the_nearest_nam
         def loss(self, outputs, batch):
             return super().loss(outputs, batch) + batch.afinity.sum()
 
-    message = "Misspelt.loss: unknown batch.afinity; did you mean 'affinity'? Known: training, affinity, "
-    message += "indices, labels, features, second"
-    with pytest.raises(AttributeError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(AttributeError, match=r"^Misspelt\.loss: unknown batch\.afinity; .*'affinity'"):
         Misspelt(**SETTINGS).fit(training_set())
 
 
 @pytest.mark.parametrize(
-    ("hook", "taken", "message"),
+    ("hook", "taken", "words"),
     [
-        (
-            "loss",
-            lambda self, outputs, affinity, labels: outputs.mean(),
-            "takes (outputs, affinity, labels): write loss(self, outputs, batch), and there batch.affinity, "
-            "batch.labels",
-        ),
-        (
-            "end_training",
-            lambda self, training_set: None,
-            "takes (training_set): write end_training(self, training), and there training.training_set",
-        ),
+        ("loss", lambda self, outputs, labels: outputs.mean(), ["self, outputs, batch", "batch.labels"]),
+        ("end_training", lambda self, training_set: None, ["self, training", "training.training_set"]),
     ],
 )
-def test_a_hook_with_other_arguments_is_an_error_that_says_what_to_write(hook, taken, message):
+def test_a_hook_with_other_arguments_is_an_error_that_says_what_to_write(hook, taken, words):
     kind = type("Earlier", (Squares,), {hook: taken})
-    with pytest.raises(TypeError, match=f"^{re.escape(f'Earlier.{hook} {message}')}$"):
+    with pytest.raises(TypeError, match=rf"^Earlier\.{hook} takes ") as caught:
         kind(**SETTINGS).fit(training_set())
+    assert all(word in str(caught.value) for word in words)
 
 
 @dataclass(kw_only=True)
@@ -402,9 +325,6 @@ def test_logged_values_are_means_over_an_epoch_and_what_is_not_finite_is_none():
     json.dumps(records, allow_nan=False)
 
 
-# -- parameters of the loss --------------------------------------------------------------------------------
-
-
 @dataclass(kw_only=True)
 class Classifier(DeepHashing):
     """Cross-entropy of a linear classifier on straight-through signs, as GreedyHash."""
@@ -446,9 +366,6 @@ def test_the_network_starts_alike_with_and_without_parameters_of_the_loss():
     assert all(map(np.array_equal, first_parameters(Classifier), first_parameters(Squares)))
 
 
-# -- resuming ----------------------------------------------------------------------------------------------
-
-
 @dataclass(kw_only=True)
 class Alternating(RelaxedHashing):
     """Keeps codes of all items, set before each epoch from all scores and noise, as ADSH or DSDH do."""
@@ -474,16 +391,11 @@ class Alternating(RelaxedHashing):
 
 HARD = {"head": "mlp", "head_width": 6, "head_dropout": 0.3, "head_batch_norm": True, "quantiser": "hswd"}
 RESUMED = {
-    **{
-        f"{optimiser}, momentum {momentum}": (Squares, {"optimiser": optimiser, "momentum": momentum})
-        for optimiser, momentum in itertools.product(("sgd", "adam", "adamw", "rmsprop"), (0.0, 0.9))
-    },
-    "cosine by iteration": (
-        Squares,
-        {"schedule": "cosine", "schedule_unit": "iteration", "optimiser": "adam"},
-    ),
-    "steps by iteration": (Squares, {"lr_step_size": 3, "schedule_unit": "iteration"}),
-    "warming up": (Squares, {"warmup_epochs": 1.5, "optimiser": "adam"}),
+    "sgd": (Squares, {"momentum": 0.0, "lr_step_size": 3, "schedule_unit": "iteration"}),
+    "sgd, momentum": (Squares, {"momentum": 0.9}),
+    "adam": (Squares, {"schedule": "cosine", "schedule_unit": "iteration", "optimiser": "adam"}),
+    "adamw": (Squares, {"warmup_epochs": 1.5, "optimiser": "adamw"}),
+    "rmsprop": (Squares, {"optimiser": "rmsprop", "momentum": 0.0}),
     "head and quantiser": (Squares, HARD | {"optimiser": "adam", "max_gradient_norm": 0.5}),
     "parameters of the loss": (Classifier, {"optimiser": "rmsprop"}),
     "two views": (TwoViews, HARD),
@@ -492,15 +404,14 @@ RESUMED = {
 
 
 @pytest.mark.parametrize(("method_class", "settings"), RESUMED.values(), ids=RESUMED.keys())
-@pytest.mark.parametrize("done", [1, 3])
-def test_a_killed_training_resumes_to_the_same_bytes(method_class, settings, done, tmp_path):
-    settings, whole = SETTINGS | {"epochs": 5} | settings, []
+def test_a_killed_training_resumes_to_the_same_bytes(method_class, settings, tmp_path):
+    settings, whole = SETTINGS | {"epochs": 4} | settings, []
 
     def fit(**given):
         return method_class(**settings).fit(training_set(**given))
 
     alone = fit(log=whole.append)
-    resumed, _, after = killed_and_resumed(fit, tmp_path / "run" / "mark.npz", done)
+    resumed, _, after = killed_and_resumed(fit, tmp_path / "run" / "mark.npz", 2)
     for records in (whole, after):
         for record in records:
             del record["seconds"]
@@ -514,15 +425,12 @@ def test_training_does_not_wait_for_the_import_of_a_compiler():
         import sys
         import numpy as np
         from methods.base import TrainingSet
-        from methods.talr_ap import TalrAP
-        items, classes = np.random.default_rng(0).random((40, 6), np.float32), np.arange(40) % 3
-
-        def affinity(rows, columns):
-            return (classes[rows][:, None] == classes[columns]).astype(np.int64)
-
+        from methods.base.deep import DeepHashing
+        class Squares(DeepHashing):
+            def loss(self, outputs, batch):
+                return (outputs - 1).square().mean()
         for optimiser in ("sgd", "adam", "adamw", "rmsprop"):
-            method = TalrAP(bits=4, epochs=2, batch_size=20, optimiser=optimiser)
-            method.fit(TrainingSet(items, affinity, labels=classes))
+            Squares(bits=4, epochs=2, optimiser=optimiser).fit(TrainingSet(np.ones((9, 6), np.float32), None))
             assert "torch._dynamo" not in sys.modules, optimiser
     """
     subprocess.run([sys.executable, "-c", script], check=True)
@@ -534,9 +442,6 @@ def test_a_checkpoint_of_another_optimiser_is_not_taken_for_its_own(tmp_path):
     with pytest.raises(ValueError, match="cannot resume from this checkpoint") as caught:
         killed_and_resumed(lambda **given: next(kinds).fit(training_set(**given)), tmp_path / "mark.npz", 1)
     assert "\n" not in str(caught.value)
-
-
-# -- images, and the quantiser -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("height", "width", "most"), [(5, 8, 2), (4, 4, 3), (1, 6, 2), (3, 2, 7)])
@@ -560,8 +465,9 @@ def test_random_crops_of_images_are_the_same_for_the_same_seed_and_change_traini
         method = Squares(**(SETTINGS | {"epochs": 1, "learning_rate": 0.01} | settings)).fit(made)
         return b"".join(value.tobytes() for value in method.state().values())
 
-    assert trained(random_crop=3) == trained(random_crop=3)
-    assert len({trained(), trained(random_crop=3), trained(random_crop=3, seed=1)}) == 3
+    cropped = trained(random_crop=3)
+    assert trained(random_crop=3) == cropped
+    assert len({trained(), cropped, trained(random_crop=3, seed=1)}) == 3
 
 
 def test_hswd_is_the_best_matching_of_scores_with_signs_bit_by_bit():
@@ -570,48 +476,24 @@ def test_hswd_is_the_best_matching_of_scores_with_signs_bit_by_bit():
     signs = torch.randint(0, 2, outputs.shape).double() * 2 - 1
     torch.manual_seed(7)
     value = hswd(outputs)
-    best = [
-        min(
-            ((outputs[:, bit] - signs[list(order), bit]) ** 2).mean()
-            for order in itertools.permutations(range(6))
-        )
-        for bit in range(3)
-    ]
+    orders = [list(order) for order in itertools.permutations(range(6))]
+    best = [min(((outputs[:, k] - signs[order, k]) ** 2).mean() for order in orders) for k in range(3)]
     assert value.item() == pytest.approx(np.mean(best))
 
 
-@pytest.mark.parametrize("name", ["talr_ap", "dpsh"])
-def test_a_quantiser_brings_scores_of_any_method_nearer_to_signs(name):
+def test_a_quantiser_brings_scores_nearer_to_signs():
     errors = {}
     for quantiser in (None, "hswd"):
         records = []
-        own = {"eta": 0.0} if name == "dpsh" else {}  # without DPSH's own term
-        settings = SETTINGS | own | {"epochs": 30, "learning_rate": 0.3}
-        method = load_class(name)(**settings, quantiser=quantiser, quantiser_weight=1.0)
+        settings = SETTINGS | {"epochs": 30, "learning_rate": 0.3, "quantiser_weight": 1.0}
+        method = load_class("talr_ap")(**settings, quantiser=quantiser)
         method.fit(training_set(log=records.append))
         errors[quantiser] = np.square(np.abs(method.raw_scores(VECTORS)) - 1).mean()
         assert ("hswd" in records[0]) == (quantiser is not None)
     assert errors["hswd"] < 0.8 * errors[None]
 
 
-# -- settings that mean nothing ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"optimiser": "adma"}, "unknown optimiser 'adma'; did you mean 'adam'?"),
-        ({"schedule": "cosines"}, "unknown schedule 'cosines'; did you mean 'cosine'?"),
-        ({"schedule_unit": "step"}, "unknown schedule_unit 'step'; known: epoch, iteration"),
-        ({"head": "mpl"}, "unknown head 'mpl'; did you mean 'mlp'?"),
-        ({"quantiser": "hsw"}, "unknown quantiser 'hsw'; did you mean 'hswd'?"),
-        ({"head": "mlp", "head_width": 0}, "head_width must be in [1, inf), not 0"),
-        ({"device": "tpu9"}, "device must be cpu, cuda or auto, not 'tpu9'"),
-    ],
-    ids=lambda value: str(value),
-)
-def test_a_setting_that_means_nothing_is_refused_in_one_line(settings, message):
-    with pytest.raises(Refusal) as caught:
-        Squares(**(SETTINGS | settings)).fit(training_set())
-    assert str(caught.value).startswith(message)
+def test_a_device_that_means_nothing_is_refused_in_one_line():
+    with pytest.raises(Refusal, match="device must be cpu, cuda or auto, not 'tpu9'") as caught:
+        Squares(**SETTINGS, device="tpu9").fit(training_set())
     assert "\n" not in str(caught.value)

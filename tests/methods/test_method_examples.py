@@ -51,7 +51,7 @@ def test_the_examples_pass_the_conformance_tests(place):
         check=False,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 15 * len(EXAMPLES)
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 12 * len(EXAMPLES)
 
 
 @pytest.mark.parametrize("hook", re.findall(r"^\| `(\w+)(?:\(.*?\))?` \|", TEXT, re.MULTILINE))

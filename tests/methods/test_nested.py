@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 from resuming import killed_and_resumed
+from sets import clusters, labelled
 
-from methods.base import Refusal, TrainingSet
+from methods.base import Refusal
 from methods.base.batch import Batch, TrainingState
 from methods.base.catalogue import catalogue, load_class
 from methods.base.deep import DeepHashing
@@ -25,21 +26,21 @@ DEEP = [name for name, about in METADATA.items() if issubclass(load_class(name),
 every_deep_method = pytest.mark.parametrize("name", sorted(set(DEEP) - REFUSES))
 
 
+def keeps(kind):
+    """Whether training changes more than the network: per length, this is in a checkpoint, too."""
+    return kind.changing_memory or kind.build_criterion is not DeepHashing.build_criterion
+
+
+KEEPING = ["talr_ap", *(name for name in DEEP if name not in REFUSES and keeps(load_class(name)))]
+
+
 def made(name, bits=BITS, **settings):
     own = {key: value for key, value in SETTINGS.items() if key in METADATA[name].parameters}
     return load_class(name)(bits=bits, **(own | settings))
 
 
 def training_set(**more):
-    labels = np.arange(60) % CLASSES
-    generator = np.random.default_rng(0)
-    items = generator.normal(size=(CLASSES, 12))[labels] + generator.normal(size=(60, 12))
-    return TrainingSet(
-        items.astype(np.float32),
-        lambda rows, columns: (labels[rows][:, None] == labels[columns]).astype(np.int64),
-        labels=labels,
-        **more,
-    )
+    return labelled(*clusters(60, 12, CLASSES), **more)
 
 
 def cut(network, bits):
@@ -66,7 +67,7 @@ def begun(method, given, network=None):
 
 @every_deep_method
 def test_the_loss_is_the_mean_of_the_losses_of_methods_of_each_length(name):
-    """Of as many methods, each with a network of the first outputs, in a plain loop; and its gradient."""
+    """Each with a network of the first outputs, in a plain loop; and its gradient."""
     given, rows = training_set(), np.arange(0, 60, 3)
     rows = np.concatenate([rows[:10], rows[:10] + 1])
     nested = made(name, nested=PREFIXES, epochs=0).fit(given)
@@ -119,7 +120,7 @@ def view(method, network, items, number):
     return network(items)
 
 
-@every_deep_method
+@pytest.mark.parametrize("name", KEEPING)
 def test_a_nested_training_goes_on_after_an_interruption_as_if_there_were_none(name, tmp_path):
     """What each length keeps is in the checkpoint; nested codes are others than plain ones."""
 
@@ -138,14 +139,6 @@ def test_a_nested_training_goes_on_after_an_interruption_as_if_there_were_none(n
     assert {key: value.shape for key, value in whole.state().items()} == {
         key: value.shape for key, value in plain.state().items()
     }
-
-
-@every_deep_method
-def test_without_lengths_nothing_changes(name):
-    """To the last bit; and neither does a training after which nothing is nested."""
-    first, second = (made(name, nested=nested).fit(training_set()) for nested in (None, []))
-    for key, value in first.state().items():
-        np.testing.assert_array_equal(second.state()[key], value)
 
 
 def test_the_network_computes_once_a_step():
@@ -179,16 +172,3 @@ def test_what_cannot_be_nested_is_refused_before_training(name, settings, words)
     with pytest.raises(Refusal, match=words):
         made(name, **({"nested": PREFIXES} | settings)).fit(training_set(log=lines.append))
     assert not lines
-
-
-def test_prefixes_of_a_nested_code_rank_better_than_those_of_a_plain_one():
-    """With random weights the first bits say little; the loss on them alone makes them tell classes apart."""
-    given = training_set()
-    shares = []
-    for nested in (None, [2]):
-        method = made("talr_ap", bits=32, nested=nested, epochs=30, learning_rate=0.5)
-        codes = method.fit(given).encode(given.items)[:, :2]
-        equal = (codes[:, None] == codes).all(axis=2)
-        same = given.affinity(np.arange(60), np.arange(60)) > 0
-        shares.append((equal == same).mean())
-    assert shares[1] > shares[0]

@@ -72,14 +72,7 @@ def test_pairs_are_distinct_true_and_enough_for_everybody(name, similar, dissimi
         available = there.sum(axis=1)
         assert np.all(partners >= np.minimum(available, most))
         assert np.all(partners <= available)
-        # No thread drew more than requested; the draws of the others are extra.
         assert np.count_nonzero(chosen) <= np.minimum(available, most).sum()
-
-
-def test_with_enough_asked_for_all_pairs_are_there():
-    pairs = sample_pairs(SETS["irregular"], 59, 59, np.random.default_rng(0))
-    assert len(pairs) == 60 * 59 // 2
-    assert pairs.similar.sum() == np.triu(matrix(SETS["irregular"]) > 0, 1).sum()
 
 
 def test_one_less_than_all_is_not_all():
@@ -154,9 +147,6 @@ def test_sums_are_over_the_pairs_an_item_is_in():
     assert lonely.sums(np.array([2.5])).tolist() == [2.5, 2.5, 0, 0, 0]
 
 
-# -- blocks ------------------------------------------------------------------------------------------------
-
-
 def check_blocks(pairs, blocks):
     assert np.array_equal(np.sort(np.concatenate(blocks)), np.arange(pairs.items))
     where = np.empty(pairs.items, int)
@@ -207,14 +197,6 @@ def test_multi_hot_labels_are_treated_as_no_labels():
     without = make_blocks(pairs, None, np.random.default_rng(2))
     multi_hot = make_blocks(pairs, training_set.labels, np.random.default_rng(2))
     assert [block.tolist() for block in multi_hot] == [block.tolist() for block in without]
-
-
-def test_all_pairs_of_well_parted_classes_lead_back_to_the_classes():
-    labels = np.random.default_rng(0).integers(0, 4, 50)
-    training_set = classes(labels)
-    pairs = sample_pairs(training_set, 50, 50, np.random.default_rng(0))
-    where = check_blocks(pairs, make_blocks(pairs, None, np.random.default_rng(1)))
-    assert np.array_equal(where[:, None] == where, labels[:, None] == labels)
 
 
 def test_similar_items_come_before_others():

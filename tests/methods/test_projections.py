@@ -13,7 +13,7 @@ def wide(items, weights, thresholds):
     return items.astype(np.float64) @ weights > thresholds
 
 
-@pytest.mark.parametrize("features", [1, 3, 64, 1000])
+@pytest.mark.parametrize("features", [1, 64, 1000])
 @pytest.mark.parametrize("count", [0, 1, linear._ROWS, 2 * linear._ROWS + 7])
 def test_bits_are_those_of_float64(features, count):
     generator = np.random.default_rng(features + count)

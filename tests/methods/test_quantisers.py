@@ -20,18 +20,14 @@ def vectors(count, dimensions=DIMENSIONS, seed=0):
 
 
 def fitted(name, bits, items, **settings):
-    def affinity(rows, columns):
-        return np.zeros((len(rows), len(columns)), np.int64)
-
-    return load_class(name)(bits=bits, **settings).fit(TrainingSet(items, affinity))
+    return load_class(name)(bits=bits, **settings).fit(TrainingSet(items, affinity=None))
 
 
 def estimates(method, queries, items):
     """The squared distances that a method estimates, less |q - c|^2, times -1."""
     database = pack(method.encode(items))
-    return estimated_similarity(
-        method.query_vectors(queries), database, method.item_factors(items), method.bits
-    )
+    given = method.query_vectors(queries), database, method.item_factors(items)
+    return estimated_similarity(*given, method.bits)
 
 
 def printed_formula(item, query, centre, directions):
@@ -136,7 +132,7 @@ def simulated(bits, dimensions, query_bits, draws):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("bits", "query_bits"), [(24, None), (24, 4), (10, None), (40, 4)])
+@pytest.mark.parametrize(("bits", "query_bits"), [(24, 4), (10, None), (40, 4)])
 def test_the_estimate_is_unbiased_over_rotations(bits, query_bits):
     errors, _, _ = simulated(bits, 24, query_bits, 1000)
     assert abs(errors.mean()) <= 4 * errors.std(ddof=1) / math.sqrt(len(errors))
@@ -150,17 +146,8 @@ def test_the_error_is_that_of_the_paper_s_lemma(bits):
     assert abs(excess.mean()) <= 4 * excess.std(ddof=1) / math.sqrt(len(excess))
 
 
-@pytest.mark.thorough
-def test_the_error_falls_with_the_root_of_the_dimensions():
-    """By the lemma a root mean square of sqrt((pi / 2 - 1) (1 - <o, q>^2) / D) for large D."""
-    for dimensions in (64, 256):
-        errors, _, sine = simulated(dimensions, dimensions, None, 150)
-        expected = math.sqrt((math.pi / 2 - 1) * sine / dimensions)
-        assert math.sqrt(np.mean(errors**2)) == pytest.approx(expected, rel=4 / math.sqrt(2 * 150))
-
-
+@pytest.mark.parametrize("name", ["rabitq", "bbq"])
 @pytest.mark.parametrize("query_bits", [0, 9])
-def test_query_bits_that_mean_nothing_are_refused(query_bits):
-    for name in ("rabitq", "bbq"):
-        with pytest.raises(Refusal, match=f"query_bits must be from 1 to 8, or null, not {query_bits}"):
-            fitted(name, 4, vectors(5), query_bits=query_bits)
+def test_query_bits_that_mean_nothing_are_refused(name, query_bits):
+    with pytest.raises(Refusal, match=f"query_bits must be from 1 to 8, or null, not {query_bits}"):
+        fitted(name, 4, vectors(5), query_bits=query_bits)

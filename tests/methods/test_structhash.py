@@ -6,27 +6,18 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from sets import clusters, labelled, unit_set
 
-from methods.base import Refusal, TrainingSet
 from methods.relations.rankings import make_lists, most_violated
 from methods.structhash import Master, StructHash
-
-
-def matrix_set(affinity, levels=(0, 1), items=None, labels=None, records=None):
-    log = (lambda record: None) if records is None else records.append
-    items = np.zeros((len(affinity), 1), np.float32) if items is None else items
-    return TrainingSet(items, lambda i, j: affinity[np.ix_(i, j)], levels, labels, log)
-
-
-# -- the master problem ------------------------------------------------------------------------------------
 
 
 def small_lists(seed, graded=False):
     """Lists of at most four items each."""
     generator = np.random.default_rng(seed)
     upper = np.triu(generator.integers(0, 3 if graded else 2, (7, 7)), 1)
-    affinity = upper + upper.T
-    return make_lists(matrix_set(affinity, (0, 1, 2) if graded else (0, 1)), 2, 2, generator)
+    levels = (0, 1, 2) if graded else (0, 1)
+    return make_lists(unit_set(np.zeros(7, int), upper + upper.T, levels), 2, 2, generator)
 
 
 def parted(lists, seed, bits):
@@ -86,34 +77,6 @@ def test_cutting_planes_reach_the_value_with_all_rankings(seed, C, graded, equal
             master.add_column(mismatches[bits])
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_weights_are_worth_the_value_that_is_reported(seed):
-    """With the slack that all rankings ask of them."""
-    lists = small_lists(seed)
-    mismatches = parted(lists, seed, 5)
-    master = Master(lists, 5, 20.0)
-    for bit in mismatches:
-        master.add_column(bit)
-    solution = master.solve(False, 1e-4, 500)
-    distances = solution.weights @ mismatches
-    shift, loss = most_violated(lists, -distances)
-    value = solution.weights.sum() + 20 * (loss - shift @ distances)
-    assert solution.value - 1e-5 <= value <= solution.value + 20 * 1e-4 + 1e-5
-
-
-def test_constraints_found_before_a_bit_was_added_hold_for_it_too():
-    """Their coefficient for it is what they would have got had it been there."""
-    lists = small_lists(1, graded=True)
-    mismatches = parted(lists, 1, 4)
-    master = Master(lists, 4, 50.0)
-    for bit in mismatches:
-        master.solve(False, 1e-3, 100)
-        master.add_column(bit)
-    assert len(master) >= 3
-    expected = np.array(master.shifts, np.float64) @ mismatches.T
-    assert master.coefficients == pytest.approx(expected, abs=1e-6)
-
-
 def test_the_price_of_a_bit_says_whether_it_lowers_the_value():
     """Linear programming duality: a column lowers the restricted problem only if its price is over 1."""
     over, under = [], []
@@ -170,24 +133,12 @@ def test_constraints_that_stay_without_a_multiplier_are_dropped_and_no_other():
     assert [shift[0] for shift in master.shifts] == [1, 2]
 
 
-# -- training ----------------------------------------------------------------------------------------------
-
-
-def class_data(seed=0, items=60, classes=4, dimensions=8, spread=1.0):
-    generator = np.random.default_rng(seed)
-    labels = np.arange(items) % classes
-    centres = np.random.default_rng(99).normal(size=(classes, dimensions))
-    vectors = centres[labels] + spread * generator.normal(size=(items, dimensions))
-    return vectors.astype(np.float32), labels
-
-
-def class_set(records=None, graded=False, **settings):
-    vectors, labels = class_data(**settings)
-    affinity = (labels[:, None] == labels).astype(np.int64)
-    levels = (0, 1)
+def class_set(classes=4, spread=1.0, seed=0, graded=False, **more):
+    vectors, labels = clusters(60, 8, classes, spread, seed)
+    affinity, levels = (labels[:, None] == labels).astype(np.int64), (0, 1)
     if graded:
         affinity, levels = affinity + (labels[:, None] // 2 == labels // 2), (0, 1, 2)
-    return matrix_set(affinity, levels, vectors, labels, records)
+    return labelled(vectors, labels, affinity, levels=levels, **more)
 
 
 def fitted(made, **settings):
@@ -201,7 +152,7 @@ def test_the_last_record_is_worth_what_codes_and_weights_are(bit_weights, graded
     """Recomputed from the codes that `encode` gives to the training items: one stump per bit does not make of
     them what was asked for."""
     records = []
-    made = class_set(records, graded, spread=2.0)
+    made = class_set(graded=graded, spread=2.0, log=records.append)
     method = fitted(made, bit_weights=bit_weights, seed=2, C=50.0, trees=1, depth=1)
     lists = make_lists(made, 8, 10, np.random.default_rng(2))
     codes = method.encode(made.items)
@@ -222,7 +173,8 @@ def test_the_last_record_is_worth_what_codes_and_weights_are(bit_weights, graded
 def test_the_objective_falls_bit_by_bit_while_weights_are_learned(C, graded):
     for seed in range(2):
         records = []
-        fitted(class_set(records, graded, seed=seed, spread=1.5), C=C, tolerance=0.002, seed=seed)
+        made = class_set(graded=graded, seed=seed, spread=1.5, log=records.append)
+        fitted(made, C=C, tolerance=0.002, seed=seed)
         learned = list(itertools.takewhile(lambda record: record["weighted"], records))
         assert len(learned) > 2
         assert not any(record["weighted"] for record in records[len(learned) :])
@@ -257,40 +209,10 @@ def test_once_no_bit_lowers_the_value_the_rest_share_one_weight(C):
     of 1: rounding must not make a gain of it."""
     for seed in range(3):
         records = []
-        made = class_set(records, classes=2, spread=0.05, seed=seed)
+        made = class_set(2, spread=0.05, seed=seed, log=records.append)
         method = fitted(made, bits=4, seed=seed, C=C)
         assert [record["weighted"] for record in records] == [True, False, False, False]
         assert records[1]["price"] == pytest.approx(1, abs=1e-3)
         assert np.all(method.bit_weights_ == method.bit_weights_[0])
         # The same work is shared out: neither value nor sum of weights changes.
         assert [record["objective"] for record in records] == pytest.approx([records[0]["objective"]] * 4)
-
-
-@pytest.mark.parametrize("bit_weights", ["learned", "equal"])
-def test_weights_survive_saving(bit_weights, tmp_path):
-    method = fitted(class_set(spread=1.5), bit_weights=bit_weights)
-    method.save(tmp_path)
-    loaded = StructHash.load(tmp_path)
-    assert np.array_equal(loaded.bit_weights_, method.bit_weights_)
-    assert loaded.bit_weights_.dtype == np.float64
-    vectors, _ = class_data(seed=1)
-    assert np.array_equal(loaded.encode(vectors), method.encode(vectors))
-
-
-# -- refusals ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("counts", [[10], [1] * 10, [1, 1], [2], [1], []])
-def test_a_training_set_that_ranks_nothing_is_refused(counts):
-    labels = np.repeat(np.arange(len(counts)), counts)
-    made = matrix_set((labels[:, None] == labels).astype(np.int64), labels=labels)
-    with pytest.raises(Refusal, match="relevant and irrelevant"):
-        fitted(made)
-
-
-@pytest.mark.parametrize("bit_weights", ["Learned", "", None, 1.0])
-def test_other_bit_weights_are_refused_with_those_there_are(bit_weights):
-    with pytest.raises(Refusal) as caught:
-        fitted(class_set(), bit_weights=bit_weights)
-    assert "learned, equal" in str(caught.value)
-    assert repr(bit_weights) in str(caught.value)

@@ -27,9 +27,6 @@ def fit(kind, items, **settings):
     return kind(**settings).fit(TrainingSet(items, affinity=None))
 
 
-# -- sign ----------------------------------------------------------------------------------------------------
-
-
 THRESHOLDS = {
     "zero": lambda x: np.zeros(x.shape[1]),
     "mean": lambda x: x.mean(axis=0),
@@ -45,20 +42,11 @@ def test_sign_compares_each_dimension_with_its_threshold(threshold):
     assert np.array_equal(method.encode(others), expected)
 
 
-def test_sign_codes_are_prefixes_of_longer_ones():
-    items = vectors() - 3
-    long = fit(Sign, items, bits=12).encode(items)
-    assert np.array_equal(fit(Sign, items, bits=5).encode(items), long[:, :5])
-
-
 def test_sign_refuses_more_bits_than_dimensions_and_unknown_thresholds():
     with pytest.raises(Refusal, match="12 from these items, not 13"):
         fit(Sign, vectors(), bits=13)
     with pytest.raises(Refusal, match="zero, mean or median, not 'mode'"):
         fit(Sign, vectors(), bits=3, threshold="mode")
-
-
-# -- PCAH ----------------------------------------------------------------------------------------------------
 
 
 def test_pcah_takes_the_signs_of_scikit_learns_components():
@@ -77,9 +65,6 @@ def test_pcah_refuses_more_bits_than_the_rank():
     items[:, 5:] = items[:, :1]
     with pytest.raises(Refusal, match="pcah makes at most 5 bits"):
         fit(PCAH, items, bits=6)
-
-
-# -- SH ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -103,9 +88,6 @@ def test_sh_bits_are_the_eigenfunctions_of_the_box():
     first, second = along < 4, (along < 2) | (along > 6)
     assert np.mean((codes[:, 0] == first)[clear]) in (0.0, 1.0)
     assert np.mean((codes[:, 1] == second)[clear]) == 1.0  # symmetric: the direction's sign does not matter
-
-
-# -- SpH -----------------------------------------------------------------------------------------------------
 
 
 def test_sph_forces_are_those_of_loops():
@@ -137,9 +119,6 @@ def test_sph_radii_belong_to_the_last_centres_where_the_iterations_run_out():
     items = vectors(3, 100)
     method = fit(SphericalHashing, items, bits=6, max_iterations=2, tolerance=0.0)
     assert (method.encode(items).sum(axis=0) == 50).all()
-
-
-# -- AGH -----------------------------------------------------------------------------------------------------
 
 
 def test_agh_bits_are_eigenvectors_of_the_graph_of_all_items():
@@ -199,9 +178,6 @@ def test_agh_refuses_what_it_cannot_make():
         fit(AnchorGraphHashing, vectors(), bits=12, anchors=10)
     with pytest.raises(Refusal, match="neighbours must be at most 10"):
         fit(AnchorGraphHashing, vectors(), bits=4, anchors=10, neighbours=11)
-
-
-# -- SGH -----------------------------------------------------------------------------------------------------
 
 
 def test_sgh_factors_approximate_the_graph():

@@ -184,32 +184,12 @@ def test_what_is_saved_is_loaded_bit_for_bit(name, form, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["saved.mat"]
 
 
-@pytest.mark.thorough
-def test_a_file_of_full_size_with_random_weights(tmp_path):
-    """The slowest test here: 228 MB on disk, deleted afterwards."""
-    torch.manual_seed(0)
-    network = VGGF()
-    # 60,834,536 parameters in the published file, fc8 included.
-    assert sum(p.numel() for p in network.parameters()) == 60_834_536 - 4097 * 1000
-    path = tmp_path / "full.mat"
-    try:
-        matconvnet.save(network, path)
-        loaded = matconvnet.load(path)
-    finally:
-        path.unlink(missing_ok=True)
-    assert loaded.width == 4096
-    for key, values in network.state_dict().items():
-        assert torch.equal(loaded.state_dict()[key], values)
-
-
-def test_the_full_alexnet_has_as_many_parameters_as_the_published_one():
-    # In, out and kernel of each layer; 60,965,224 in the published file, fc8 included.
-    shapes = [(3, 96, 11), (48, 256, 5), (256, 384, 3), (192, 384, 3), (192, 256, 3), (256, 4096, 6)]
-    shapes += [(4096, 4096, 1), (4096, 1000, 1)]
-    assert sum(out * (incoming * kernel**2 + 1) for incoming, out, kernel in shapes) == 60_965_224
-    network = CaffeAlexNet(width=2)
-    for i, (incoming, out, kernel) in enumerate(shapes[:5]):
-        assert getattr(network, f"conv{i + 1}").weight.shape == (out, incoming, kernel, kernel)
+@pytest.mark.parametrize(("name", "count"), [("vgg_f", 60_834_536), ("caffe_alexnet", 60_965_224)])
+def test_a_network_of_full_size_has_the_published_number_of_parameters(name, count):
+    with torch.device("meta"):  # no memory, and no random numbers
+        network = CLASSES[name]()
+    assert network.width == 4096
+    assert sum(values.numel() for values in network.parameters()) == count - 4097 * 1000  # without fc8
 
 
 def layer(variables, name):
@@ -267,22 +247,13 @@ def set_weights(name, which, change_array):
 
 
 def with_a_nan(array):
-    array = array.copy()
-    array.flat[3] = np.nan
-    return array
+    return np.where(np.arange(array.size).reshape(array.shape) == 3, np.float32(np.nan), array)
 
 
 def folded_batch_norm(variables):
     """As the retrained variants are released: no normalisation."""
     without(variables, "norm1")
     without(variables, "norm2")
-
-
-def pool_first(variables):
-    """As CaffeNet is: pooled before it is normalised."""
-    entries = list(variables["layers"][0])
-    entries[2], entries[3] = entries[3], entries[2]
-    variables["layers"] = cell(*entries)
 
 
 def as_struct_array(variables):
@@ -300,9 +271,6 @@ def no_average(variables):
 
 WRONG = {
     "retrained": (folded_batch_norm, ["layer 3 'pool1'", "'pool'", "expected norm1 (lrn)", "retrainings"]),
-    "batch norm": (set_field("norm1", "type", "bnorm"), ["layer 3 'norm1'", "'bnorm'", "norm1 (lrn)"]),
-    "CaffeNet": (pool_first, ["layer 3 'pool1'", "expected norm1 (lrn)"]),
-    "missing layer": (lambda v: without(v, "relu3"), ["layer 10 'conv4'", "expected relu3 (relu)"]),
     "ends early": (
         lambda v: v.update(layers=cell(*v["layers"][0][:17])),
         ["17 layers", "expected fc7 (conv)"],
@@ -310,10 +278,6 @@ WRONG = {
     "other LRN": (
         set_field("norm1", "param", np.array([[5, 1, 1e-4, 0.75]])),
         ["layer 3 'norm1'", "[5 1 0.0001 0.75]", "[5 2 0.0001 0.75] (vgg_f)", "(caffe_alexnet)"],
-    ),
-    "other second LRN": (
-        set_field("norm2", "param", np.array([[3, 2, 1e-4, 0.75]])),
-        ["layer 7 'norm2'", "[3 2 0.0001 0.75]", "expected [5 2 0.0001 0.75]"],
     ),
     "LRN without numbers": (set_field("norm2", "param", np.empty((0, 0))), ["'norm2'", "'param'"]),
     "stride": (set_field("conv1", "stride", 2.0), ["layer 1 'conv1'", "stride [2]", "expected [4 4]"]),
@@ -381,13 +345,8 @@ def test_a_network_of_another_name_or_width_is_refused(written, tmp_path):
 def test_files_cut_short_or_of_another_kind_are_refused_in_one_line(compress, written):
     path = written(contents("vgg_f", random_parameters("vgg_f")), do_compression=compress)
     whole = path.read_bytes()
-    damaged = [whole[: len(whole) * part // 8] for part in range(8)]
-    damaged += [
-        whole[:-1],
-        b"",
-        b"PK\x03\x04" + bytes(300),
-        b"version https://git-lfs.github.com/spec/v1\n" * 9,
-    ]
+    damaged = [*(whole[: len(whole) * part // 8] for part in range(8)), whole[:-1]]
+    damaged += [b"PK\x03\x04" + bytes(300), b"version https://git-lfs.github.com/spec/v1\n" * 9]
     # The header of MATLAB 7.3.
     damaged.append(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM" + bytes(500))
     for contained in damaged:

@@ -1,5 +1,6 @@
 """Networks by name: preparation of images, weights by parameter name, and errors."""
 
+import inspect
 import io
 import sys
 import tarfile
@@ -28,6 +29,11 @@ def photograph(height, width, seed=0):
     return pixels
 
 
+def resized(channel, side):
+    image = Image.fromarray(channel.astype(np.float32))
+    return np.asarray(image.resize((side, side), Image.Resampling.BICUBIC))
+
+
 def as_tensor(*images):
     return torch.from_numpy(np.stack(images)).permute(0, 3, 1, 2)
 
@@ -42,13 +48,7 @@ def test_images_are_resized_as_pillow_does_and_the_average_is_subtracted(name, s
     found = network.preprocess(as_tensor(image))
     assert found.dtype == torch.float32 and found.shape == (1, 3, side, side)
     # Pillow resizes floating point images of one channel, without clamping.
-    channels = [
-        np.asarray(
-            Image.fromarray(image[..., c].astype(np.float32)).resize((side, side), Image.Resampling.BICUBIC)
-        )
-        for c in range(3)
-    ]
-    expected = np.stack(channels)
+    expected = np.stack([resized(image[..., channel], side) for channel in range(3)])
     assert expected.min() < 0 or expected.max() > 255  # so that clamping would show
     np.testing.assert_allclose(found[0].numpy(), expected - average, atol=2e-3)
 
@@ -58,11 +58,9 @@ def test_an_image_of_the_right_size_is_not_touched():
     image = photograph(224, 224)
     expected = image.transpose(2, 0, 1) - np.float32([[[122.679]], [[116.669]], [[104.007]]])
     assert (network.preprocess(as_tensor(image))[0].numpy() == expected).all()
-    small = networks.make("small")
     image = photograph(32, 32)
-    np.testing.assert_allclose(
-        small.preprocess(as_tensor(image))[0].numpy(), image.transpose(2, 0, 1) / 127.5 - 1, atol=1e-6
-    )
+    found = networks.make("small").preprocess(as_tensor(image))[0].numpy()
+    np.testing.assert_allclose(found, image.transpose(2, 0, 1) / 127.5 - 1, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -74,9 +72,7 @@ def test_other_images_are_refused(images):
         networks.make("small").preprocess(images)
 
 
-@pytest.mark.parametrize(
-    "name", ["vgg_f", "caffe_alexnet", "small", "mobilenet_v2_keras", "efficientnet_lite0"]
-)
+@pytest.mark.parametrize("name", ["vgg_f", "small", "mobilenet_v2_keras", "efficientnet_lite0"])
 def test_random_weights_are_those_of_the_seed(name):
     options = TINY if name in matconvnet.NETWORKS else {}
     state = torch.random.get_rng_state()
@@ -90,22 +86,19 @@ def test_random_weights_are_those_of_the_seed(name):
     assert features.shape == (2, first.width) and torch.equal(features, again(images))
     # Every parameter is trained, and every one matters.
     features.square().sum().backward()
-    parameters = list(first.parameters())
-    assert parameters and all(
-        parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in parameters
-    )
+    gradients = [parameter.grad for parameter in first.parameters()]
+    assert gradients and all(one is not None and one.abs().sum() > 0 for one in gradients)
 
 
 def test_small_sees_each_image_alone():
     network = networks.make("small", width=64).train()
-    images = network.preprocess(as_tensor(*(photograph(32, 32, seed) for seed in range(4))))
-    alone = torch.cat([network(images[i : i + 1]) for i in range(4)])
+    images = network.preprocess(as_tensor(*(photograph(32, 32, seed) for seed in range(3))))
+    alone = torch.cat([network(images[i : i + 1]) for i in range(3)])
     torch.testing.assert_close(network(images), alone, atol=1e-5, rtol=1e-5)
-    assert alone.shape == (4, 64)
+    assert alone.shape == (3, 64)
 
 
-@pytest.mark.parametrize("ending", [".pt", ".pth", ".npz"])
-@pytest.mark.parametrize("name", ["vgg_f", "small"])
+@pytest.mark.parametrize(("name", "ending"), [("vgg_f", ".pt"), ("small", ".pth"), ("small", ".npz")])
 def test_weights_by_parameter_name_come_back(name, ending, tmp_path):
     options = TINY if name == "vgg_f" else {}
     network = networks.make(name, seed=7, **options)
@@ -127,16 +120,16 @@ class Planted:
         return print, ("executed",)
 
 
-def tampered(tmp_path, change):
-    state = {key: values.numpy() for key, values in networks.make("small").state_dict().items()}
-    change(state)
-    np.savez(tmp_path / "small.npz", **state)
-    return tmp_path / "small.npz"
+def changed(name, values):
+    """The weights of `small`, of which one array has other values, or none."""
 
+    def write(tmp_path):
+        state = {key: array.numpy() for key, array in networks.make("small").state_dict().items()}
+        state[name] = values
+        np.savez(tmp_path / "a.npz", **{key: array for key, array in state.items() if array is not None})
+        return tmp_path / "a.npz"
 
-def with_planted_code(tmp_path):
-    torch.save({"blocks.0.weight": Planted()}, tmp_path / "planted.pt")
-    return tmp_path / "planted.pt"
+    return write
 
 
 def with_objects(tmp_path):
@@ -146,45 +139,29 @@ def with_objects(tmp_path):
 
 def file_of(name, contained):
     def write(tmp_path):
-        (tmp_path / name).write_bytes(contained)
+        if isinstance(contained, bytes):
+            (tmp_path / name).write_bytes(contained)
+        else:
+            torch.save(contained, tmp_path / name)
         return tmp_path / name
 
     return write
 
 
-def a_list(tmp_path):
-    torch.save([torch.zeros(2)], tmp_path / "list.pt")
-    return tmp_path / "list.pt"
-
-
+BIAS = "blocks.1.bias"
 WRONG_WEIGHTS = {
-    "code in a state dict": (with_planted_code, ["without running code"]),
+    "code in a state dict": (file_of("a.pt", {"blocks.0.weight": Planted()}), ["without running code"]),
     "objects in npz": (with_objects, ["plain arrays"]),
-    "no dict": (a_list, ["must hold a state dict"]),
+    "no dict": (file_of("a.pt", [torch.zeros(2)]), ["must hold a state dict"]),
     "damaged pt": (file_of("a.pt", b"PK\x03\x04" * 9), ["without running code"]),
     "damaged npz": (file_of("a.npz", b"PK\x03\x04" * 9), ["damaged"]),
     "ending": (file_of("a.h5", b"x"), [".pt, .pth, .npz"]),
     "mat": (file_of("a.mat", b"x"), ["weights of network small end in .pt, .pth, .npz"]),
-    "missing": (
-        lambda folder: tampered(folder, lambda state: state.pop("blocks.4.weight")),
-        ["no array 'blocks.4.weight'", "(64, 32, 3, 3)"],
-    ),
-    "shape": (
-        lambda folder: tampered(folder, lambda state: state.update({"blocks.1.bias": np.zeros(3)})),
-        ["'blocks.1.bias' is (3,), expected (32,)"],
-    ),
-    "too many": (
-        lambda folder: tampered(folder, lambda state: state.update({"head.bias": np.zeros(3)})),
-        ["'head.bias' has no place"],
-    ),
-    "infinite": (
-        lambda folder: tampered(folder, lambda state: state.update({"blocks.1.bias": np.full(32, np.inf)})),
-        ["'blocks.1.bias'", "not finite"],
-    ),
-    "text": (
-        lambda folder: tampered(folder, lambda state: state.update({"blocks.1.bias": np.array(["x"])})),
-        ["'blocks.1.bias'", "expected numbers"],
-    ),
+    "missing": (changed("blocks.4.weight", None), ["no array 'blocks.4.weight'", "(64, 32, 3, 3)"]),
+    "shape": (changed(BIAS, np.zeros(3)), [f"'{BIAS}' is (3,), expected (32,)"]),
+    "too many": (changed("head.bias", np.zeros(3)), ["'head.bias' has no place"]),
+    "infinite": (changed(BIAS, np.full(32, np.inf)), [f"'{BIAS}'", "not finite"]),
+    "text": (changed(BIAS, np.array(["x"])), [f"'{BIAS}'", "expected numbers"]),
 }
 
 
@@ -227,10 +204,10 @@ def test_wrong_calls_are_refused_in_one_line(case, monkeypatch):
     assert "\n" not in str(caught.value)
 
 
-def test_a_missing_file_is_named(tmp_path):
-    for name, ending in (("small", ".pt"), ("vgg_f", ".mat"), ("vgg_f", ".npz")):
-        with pytest.raises(FileNotFoundError, match=f"absent{ending}: no such file"):
-            networks.make(name, tmp_path / f"absent{ending}")
+@pytest.mark.parametrize(("name", "ending"), [("small", ".pt"), ("vgg_f", ".mat")])
+def test_a_missing_file_is_named(name, ending, tmp_path):
+    with pytest.raises(FileNotFoundError, match=f"absent{ending}: no such file"):
+        networks.make(name, tmp_path / f"absent{ending}", **(TINY if name == "vgg_f" else {}))
 
 
 class Classifier(torch.nn.Module):
@@ -276,10 +253,8 @@ def test_models_of_torchvision_end_before_their_last_linear_layer(tmp_path):
         expected = torch.relu(whole.head[0](whole.stem(images).mean(dim=(2, 3))))
         torch.testing.assert_close(network(images), expected)
         torch.testing.assert_close(network.train()(images), expected)
-    resized = np.asarray(
-        Image.fromarray(image[..., 1].astype(np.float32)).resize((224, 224), Image.Resampling.BICUBIC)
-    )
-    np.testing.assert_allclose(images[0, 1].numpy(), (resized / 255 - 0.456) / 0.224, atol=1e-4)
+    expected = (resized(image[..., 1], 224) / 255 - 0.456) / 0.224
+    np.testing.assert_allclose(images[0, 1].numpy(), expected, atol=1e-4)
     assert networks.make("torchvision/classifier", image_size=64).image_size == 64
 
 
@@ -324,8 +299,6 @@ def test_mobilenet_gives_the_stored_features_of_real_images():
 
 @pytest.mark.parametrize("name", sorted(set(networks.KIND.find()) - {"torchvision"}))
 def test_described_options_are_the_arguments_of_the_class(name):
-    import inspect
-
     network = networks.make(name, **(TINY if name in matconvnet.NETWORKS else {}))
     assert list(inspect.signature(type(network)).parameters) == list(network.options)
     assert isinstance(network.width, int) and isinstance(network.image_size, int)
@@ -360,7 +333,7 @@ def test_a_family_stands_for_many_networks(tmp_path, monkeypatch):
         networks.check_options("good/x", {"model": "y"})
 
 
-@pytest.mark.parametrize("name", ["gpu", "cuda:x", 3.5, None, "cuda", "cuda:7"])
+@pytest.mark.parametrize("name", ["gpu", "cuda:x", None, "cuda", "cuda:7"])
 def test_a_device_that_is_not_there_is_refused_in_one_line(name, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: name == "cuda:7")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)

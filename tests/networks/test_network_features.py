@@ -8,7 +8,6 @@ import torch
 
 import networks
 from networks.base import features
-from networks.gist import gist
 from tiebench.files import write_json
 
 BATCH = 4
@@ -31,16 +30,21 @@ def items(tmp_path):
     return np.load(tmp_path / "items.npy", mmap_mode="r")
 
 
+def small(seed=0):
+    return networks.make("small", seed=seed, width=16)
+
+
+def gist(prefilter=4.0):
+    return networks.make("gist", size=32, extension=8, prefilter=prefilter)
+
+
 class Counted(torch.nn.Module):
     """A network that counts the images it saw and can be killed after some."""
 
-    def __init__(self, seed=0, limit=None):
+    def __init__(self, inner, limit=None):
         super().__init__()
-        self.inner = networks.make("small", seed=seed, width=16)
-        self.limit, self.seen = limit, 0
-        self.image_size, self.width = self.inner.image_size, self.inner.width
-        self.interpolation, self.antialias = self.inner.interpolation, self.inner.antialias
-        self.preprocess, self.settings = self.inner.preprocess, self.inner.settings
+        self.inner, self.limit, self.seen = inner, limit, 0
+        self.width, self.preprocess, self.settings = inner.width, inner.preprocess, inner.settings
 
     def forward(self, images):
         if self.limit is not None and self.seen >= self.limit:
@@ -49,14 +53,20 @@ class Counted(torch.nn.Module):
         return self.inner(images)
 
 
-def killed(items, path, limit, seed=0, **options):
+def extracted(items, path, network=small, limit=None, batch_size=BATCH):
+    """How many images the network saw."""
+    counted = Counted(network(), limit)
+    features.extract(counted, items, path, batch_size, "cpu")
+    return counted.seen
+
+
+def killed(items, path, limit, network=small):
     with pytest.raises(Killed):
-        features.extract(Counted(seed, limit), items, path, BATCH, "cpu", **options)
-    assert not path.exists()
+        extracted(items, path, network, limit)
 
 
 def test_features_are_those_of_one_pass(items, tmp_path):
-    network = networks.make("small", width=16).train()
+    network = small().train()
     reports = []
     features.extract(network, items, tmp_path / "out.npy", BATCH, "cpu", reports.append)
     found = np.load(tmp_path / "out.npy")
@@ -71,15 +81,14 @@ def test_features_are_those_of_one_pass(items, tmp_path):
     assert (reports[-1]["images"], reports[-1]["of"]) == (27, 27) and reports[-1]["seconds"] > 0
 
 
-def test_a_killed_extraction_goes_on_and_gives_the_same_bytes(items, tmp_path):
-    whole = tmp_path / "whole.npy"
-    features.extract(Counted(), items, whole, BATCH, "cpu")
-    path = tmp_path / "out.npy"
-    killed(items, path, 12)  # a shard of 8 and half of the next
-    killed(items, path, 8)  # the second shard
-    network = Counted()
-    features.extract(network, items, path, BATCH, "cpu")
-    assert network.seen == 27 - 16
+@pytest.mark.parametrize("network", [small, gist])
+def test_a_killed_extraction_goes_on_and_gives_the_same_bytes(network, items, tmp_path):
+    whole, path = tmp_path / "whole.npy", tmp_path / "out.npy"
+    extracted(items, whole, network)
+    killed(items, path, 12, network)  # a shard of 8 and half of the next
+    killed(items, path, 8, network)  # the second shard
+    assert not path.exists()
+    assert extracted(items, path, network) == 27 - 16
     assert path.read_bytes() == whole.read_bytes()
     assert sorted(file.name for file in tmp_path.iterdir()) == ["items.npy", "out.npy", "whole.npy"]
 
@@ -95,28 +104,16 @@ def test_rows_not_recorded_as_complete_are_computed_again(items, tmp_path, monke
 
     with monkeypatch.context() as patch:
         patch.setattr(features, "write_json", killed_at_the_second)
-        with pytest.raises(Killed):
-            features.extract(Counted(), items, path, BATCH, "cpu")
-    network = Counted()
-    features.extract(network, items, path, BATCH, "cpu")
-    assert network.seen == 27 - 8
+        killed(items, path, 27)
+    assert extracted(items, path) == 27 - 8
 
 
 def test_a_slow_network_loses_no_more_than_its_seconds(items, tmp_path, monkeypatch):
     """Each batch takes longer than a shard may: each is recorded."""
     monkeypatch.setattr(features, "SECONDS_A_SHARD", 0.0)
     monkeypatch.setattr(features, "ROWS_A_SHARD", 1024)
-    path = tmp_path / "out.npy"
-    killed(items, path, 12)
+    killed(items, tmp_path / "out.npy", 12)
     assert json.loads((tmp_path / "out.npy.progress").read_text("utf-8"))["rows"] == 12
-
-
-CHANGES = {
-    "weights": lambda items, path: (Counted(seed=1), items, path, BATCH, "cpu"),
-    "order": lambda items, path: (Counted(), items[::-1], path, BATCH, "cpu"),
-    "batch": lambda items, path: (Counted(), items, path, 5, "cpu"),
-    "one pixel": lambda items, path: (Counted(), one_pixel(items), path, BATCH, "cpu"),
-}
 
 
 def one_pixel(items):
@@ -125,14 +122,22 @@ def one_pixel(items):
     return changed
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_change_restarts_the_extraction(change, items, tmp_path):
+# The network before, and items, network and batch size after.
+CHANGES = {
+    "weights": (small, lambda items: items, lambda: small(1), BATCH),
+    "a parameter": (gist, lambda items: items, lambda: gist(2.0), BATCH),
+    "order": (small, lambda items: items[::-1], small, BATCH),
+    "batch": (small, lambda items: items, small, 5),
+    "one pixel": (small, one_pixel, small, BATCH),
+}
+
+
+@pytest.mark.parametrize(("before", "change", "network", "batch_size"), CHANGES.values(), ids=CHANGES.keys())
+def test_a_change_restarts_the_extraction(before, change, network, batch_size, items, tmp_path):
     path, fresh = tmp_path / "out.npy", tmp_path / "fresh.npy"
-    killed(items, path, 20)
-    arguments = CHANGES[change](items, path)
-    features.extract(*arguments)
-    assert arguments[0].seen == 27
-    features.extract(*CHANGES[change](items, fresh))
+    killed(items, path, 20, before)
+    assert extracted(change(items), path, network, batch_size=batch_size) == 27
+    extracted(change(items), fresh, network, batch_size=batch_size)
     assert path.read_bytes() == fresh.read_bytes()
 
 
@@ -151,75 +156,22 @@ def test_a_change_restarts_the_extraction(change, items, tmp_path):
 )
 def test_damaged_partial_files_are_discarded(damage, items, tmp_path):
     path, whole = tmp_path / "out.npy", tmp_path / "whole.npy"
-    features.extract(Counted(), items, whole, BATCH, "cpu")
+    extracted(items, whole)
     killed(items, path, 20)
     damage(tmp_path / "out.npy.partial", tmp_path / "out.npy.progress")
-    network = Counted()
-    features.extract(network, items, path, BATCH, "cpu")
-    assert network.seen == 27 and path.read_bytes() == whole.read_bytes()
+    assert extracted(items, path) == 27 and path.read_bytes() == whole.read_bytes()
 
 
 def test_an_earlier_result_is_kept_until_the_new_one_is_complete(items, tmp_path):
     path = tmp_path / "out.npy"
-    features.extract(Counted(), items, path, BATCH, "cpu")
+    extracted(items, path)
     earlier = path.read_bytes()
-    with pytest.raises(Killed):
-        features.extract(Counted(1, limit=12), items, path, BATCH, "cpu")
+    killed(items, path, 12, lambda: small(1))
     assert path.read_bytes() == earlier
 
 
-def test_gist_resumed_or_not(items, tmp_path, monkeypatch):
-    parameters = {"size": 32, "extension": 8}
-    whole, path = tmp_path / "whole.npy", tmp_path / "out.npy"
-    features.extract(networks.make("gist", **parameters), items, whole, BATCH, "cpu")
-    np.testing.assert_allclose(np.load(whole), gist(np.array(items), **parameters), rtol=1e-5)
-    network, calls = networks.make("gist", **parameters), []
-    forward = network.forward
-
-    def limited(images):
-        calls.append(len(images))
-        if sum(calls) > 20:
-            raise Killed
-        return forward(images)
-
-    monkeypatch.setattr(network, "forward", limited)
-    with pytest.raises(Killed):
-        features.extract(network, items, path, BATCH, "cpu")
-    monkeypatch.undo()
-    calls.clear()
-    monkeypatch.setattr(network, "forward", lambda images: calls.append(len(images)) or forward(images))
-    features.extract(network, items, path, BATCH, "cpu")
-    assert sum(calls) == 27 - 16 and path.read_bytes() == whole.read_bytes()
-
-
-def test_gist_with_other_parameters_of_the_same_width_starts_again(items, tmp_path):
-    """What was half extracted with another filter is not continued."""
-    path = tmp_path / "out.npy"
-    features.extract(networks.make("gist", size=32, extension=8, prefilter=2.0), items, path, BATCH)
-    expected = path.read_bytes()
-    with pytest.raises(Killed):
-        network = networks.make("gist", size=32, extension=8, prefilter=4.0)
-        network.forward = Limited(network.forward, 8)
-        features.extract(network, items, path, BATCH)
-    features.extract(networks.make("gist", size=32, extension=8, prefilter=2.0), items, path, BATCH)
-    assert path.read_bytes() == expected
-
-
-class Limited:
-    """A function of images that can be called for a number of images only."""
-
-    def __init__(self, function, limit):
-        self.function, self.limit, self.seen = function, limit, 0
-
-    def __call__(self, images):
-        if self.seen >= self.limit:
-            raise Killed
-        self.seen += len(images)
-        return self.function(images)
-
-
 def test_features_that_are_not_finite_stop_it_with_the_item(items, tmp_path):
-    network = networks.make("small", width=16)
+    network = small()
     network.blocks[1].bias.data[3] = np.inf
     with pytest.raises(ValueError, match="features of item 1 are not finite"):
         features.extract(network, items, tmp_path / "out.npy", BATCH, "cpu")
@@ -238,11 +190,5 @@ def test_features_that_are_not_finite_stop_it_with_the_item(items, tmp_path):
 def test_wrong_calls_are_refused(change, words, items, tmp_path):
     call = {"items": items, "path": tmp_path / "out.npy", "batch_size": 4, "device": "cpu"}
     with pytest.raises(ValueError, match=words):
-        features.extract(networks.make("small"), **(call | change))
+        features.extract(small(), **(call | change))
     assert [path.name for path in tmp_path.iterdir()] == ["items.npy"]
-
-
-def test_a_device_that_is_not_there_is_refused(items, tmp_path, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(ValueError, match="no CUDA device"):
-        features.extract(networks.make("small"), items, tmp_path / "out.npy", 4, "cuda")

@@ -1,13 +1,10 @@
-"""Networks of the real torchvision, where it is installed: shapes, weights by name, and training under a hash
-layer. Weights are random: nothing is downloaded."""
+"""Networks of the real torchvision, where it is installed. Weights are random: nothing is downloaded."""
 
 import numpy as np
 import pytest
 import torch
 
 import networks
-from methods.base import TrainingSet
-from methods.base.catalogue import load_class
 
 torchvision = pytest.importorskip("torchvision", reason="torchvision is not installed")
 
@@ -55,28 +52,3 @@ def test_images_are_prepared_as_torchvision_prepares_them():
     )
     expected = functional.normalize(resized / 255, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
     torch.testing.assert_close(network.preprocess(pixels), expected, atol=1e-4, rtol=1e-4)
-
-
-def test_a_hash_layer_is_trained_on_a_model_and_comes_back(tmp_path):
-    generator = np.random.default_rng(0)
-    labels = np.arange(12) % 2
-    images = generator.integers(0, 120, (12, 32, 32, 3)).astype(np.uint8)
-    images[labels == 1] += 100
-    training_set = TrainingSet(
-        items=images,
-        affinity=lambda i, j: (labels[i][:, None] == labels[j][None]).astype(np.int64),
-        levels=(0, 1),
-        labels=labels,
-        network={"architecture": "torchvision/resnet18", "options": {"image_size": 32}},
-    )
-    kind = load_class("talr_ap")
-    method = kind(bits=8, seed=0, device="cpu", epochs=2, batch_size=6, backbone_lr_multiplier=1.0)
-    before = kind(bits=8, seed=0, device="cpu", epochs=0, batch_size=6).fit(training_set)
-    method.fit(training_set)
-    layer = "backbone.model.conv1.weight"
-    assert not torch.equal(method.network.get_parameter(layer), before.network.get_parameter(layer))
-    codes = method.encode(images)
-    assert codes.shape == (12, 8)
-    method.save(tmp_path)
-    again = kind.load(tmp_path)
-    np.testing.assert_array_equal(again.encode(images), codes)

@@ -7,6 +7,7 @@ import pytest
 
 from tiebench.codes.inputs import label_affinity
 from tiebench.codes.packing import pack
+from tiebench.counting.distributed import count_parts
 from tiebench.counting.histograms import joint_histograms
 
 FORMATS = ("npz", "npz compressed", "npy", "parquet", "parquet lists", "parquet binary", "zarr")
@@ -17,7 +18,7 @@ def needed(name):
     return pytest.importorskip(name, reason=f"{name} is not installed: make distributed")
 
 
-def arrays(items=1000, bits=21, labels="classes", seed=0, queries=9):
+def arrays(items=300, bits=21, labels="classes", seed=0, queries=9):
     """query, query_labels, database, database_labels; codes are packed."""
     rng = np.random.default_rng(seed)
     made = {}
@@ -38,6 +39,12 @@ def whole(made, bits=21):
     return joint_histograms(made["query"], made["database"], bits, affinity)
 
 
+def count(made, paths, **options):
+    """Those of the files: patterns of codes, and of labels."""
+    found, labels = paths
+    return count_parts(made["query"], made["query_labels"], found, 21, database_labels=labels, **options)
+
+
 def assert_same_bytes(found, expected):
     for name in ("levels", "counts"):
         one, other = getattr(found, name), getattr(expected, name)
@@ -55,6 +62,12 @@ def write(folder, made, form="npz", files=3):
     if form == "npy":
         return str(folder / "part*.codes.npy"), str(folder / "part*.labels.npy")
     return str(folder / f"part*.{ending}"), None
+
+
+def write_queries(folder, made):
+    """queries.npz, and whole.npz with the database too, as the commands take them."""
+    np.savez(folder / "queries.npz", query=made["query"], query_labels=made["query_labels"], bits=21)
+    np.savez(folder / "whole.npz", **made, bits=21)
 
 
 def write_one(stem, codes, labels, form):

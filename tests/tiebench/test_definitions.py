@@ -3,10 +3,9 @@
 The oracle is the mean over all orders of tied items of the definition in docs/metrics.md, written out.
 """
 
-from itertools import permutations
-
 import numpy as np
 import pytest
+from test_orders import DEFINITIONS, orders, over_orders
 
 import tiebench
 from tiebench import metrics, prefixes, scoring
@@ -29,51 +28,21 @@ CASES = {
 CUTS = (1, 2, 3, 4, 7, 1000)
 
 
-def gain(affinity):
-    return 2.0**affinity - 1
-
-
-def of_order(name, k, levels):
-    """A metric of one order of items, `levels` their affinities, by its definition."""
-    k = k or len(levels)
-    first = levels[:k]
-    relevant = [level > 0 for level in levels]
-    hits = [place for place, one in enumerate(relevant[:k], 1) if one]
-    if name in ("ap", "ap@K"):
-        return sum(sum(relevant[:place]) / place for place in hits) / max(len(hits), 1)
-    if name in ("ndcg", "ndcg@K"):
-        dcg, best = (
-            sum(gain(one) / np.log2(place + 1) for place, one in enumerate(row[:k], 1))
-            for row in (levels, sorted(levels, reverse=True))
-        )
-        return dcg / best if best else 1.0
-    return {
-        "precision@K": sum(relevant[:k]) / k,
-        "acg@K": sum(first) / k,
-        "recall@K": sum(relevant[:k]) / max(sum(relevant), 1),
-        "success@K": float(any(relevant[:k])),
-        "reciprocal_rank": 1 / hits[0] if hits else 0.0,
-        "reciprocal_rank@K": 1 / hits[0] if hits else 0.0,
-        "r_precision": sum(relevant[: sum(relevant)]) / max(sum(relevant), 1),
-    }[name]
-
-
 def by_definition(case):
     """Metric -> (mean, smallest, largest) over all orders that go by distance."""
     query, database, levels = case
-    distances = [sum(one != its for one, its in zip(query, code)) for code in database]
-    found = {}
-    for order in permutations(range(len(levels))):
-        if [distances[item] for item in order] == sorted(distances):
-            ranked = [levels[item] for item in order]
-            for name, cut in NAMES.items():
-                found.setdefault(name, []).append(of_order(metrics.resolve(name)[0].name, cut, ranked))
-    return {name: (np.mean(values), min(values), max(values)) for name, values in found.items()}
+    rankings = list(orders(list(zip(np.not_equal(query, database).sum(axis=1).tolist(), levels))))
+    return {
+        name: over_orders(rankings, DEFINITIONS[metrics.resolve(name)[0].name], *filter(None, [cut]))
+        for name, cut in NAMES.items()
+    }
 
 
 PLAIN = ("ap", "ndcg", "r_precision", "reciprocal_rank")
 CUT = ("ap", "ndcg", "precision", "acg", "recall", "success", "reciprocal_rank")
 NAMES = dict.fromkeys(PLAIN) | {f"{name}@{cut}": cut for name in CUT for cut in CUTS}
+OF_RUNS = [name for name in NAMES if not name.startswith("acg")]
+SETTINGS = {"gains": "exponential", "ap_at_normaliser": "hits"}
 
 
 def packed(case):
@@ -100,17 +69,13 @@ def as_run(case):
     query, database, levels = case
     run = {str(place): -sum(np.not_equal(query, code)) for place, code in enumerate(database)}
     judged = {str(place): level for place, level in enumerate(levels)}
-    names = [name for name in NAMES if not name.startswith("acg")]
-    return runs.score_run(
-        {"q": run}, {"q": judged}, names, gains="exponential", ap_at_normaliser="hits"
-    ).means
+    return runs.score_run({"q": run}, {"q": judged}, OF_RUNS, **SETTINGS).means
 
 
 def as_matrix(case):
     query, database, levels = case
     scores = [[-sum(np.not_equal(query, code)) for code in database]]
-    names = [name for name in NAMES if not name.startswith("acg")]
-    return runs.score_array(scores, [levels], names, gains="exponential", ap_at_normaliser="hits").means
+    return runs.score_array(scores, [levels], OF_RUNS, **SETTINGS).means
 
 
 WAYS = {

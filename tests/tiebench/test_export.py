@@ -18,14 +18,9 @@ MEASURES = "ap,ap@10,ndcg,ndcg@10,recall@10,precision@10,reciprocal_rank"
 
 @pytest.fixture
 def arrays():
-    query, database = made(13, 6, 200)
     generator = np.random.default_rng(2)
-    return {
-        "query": query,
-        "database": database,
-        "query_labels": generator.integers(0, 4, 6),
-        "database_labels": generator.integers(0, 4, 200),
-    }
+    labels = {"query_labels": generator.integers(0, 4, 6), "database_labels": generator.integers(0, 4, 200)}
+    return dict(zip(("query", "database"), made(13, 6, 200))) | labels
 
 
 @pytest.fixture
@@ -45,10 +40,7 @@ def call(tmp_path, capsys, monkeypatch, arrays):
     return call
 
 
-# -- FAISS -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("bits", [1, 7, 8, 13, 64, 65, 200])
+@pytest.mark.parametrize("bits", [1, 8, 13, 65, 200])
 def test_faiss_finds_the_distances_that_tiebench_ranks(tmp_path, bits):
     """Of tied items FAISS may list any: items of a smaller distance than the last must be the same."""
     faiss = pytest.importorskip("faiss")
@@ -77,9 +69,6 @@ def test_faiss_returns_the_ids_of_items(call, arrays):
     for row in range(6):
         by_id = dict(zip(ids.tolist(), of_item[row].tolist()))
         assert [by_id[one] for one in found[row].tolist()] == distances[row].tolist()
-
-
-# -- runs ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("labels", ["classes", "tags"])
@@ -117,9 +106,8 @@ def test_a_run_of_neighbours_keeps_the_metrics_of_the_first_items_exact(call):
 
 
 def test_lines_of_a_run_are_the_distances_in_order(call, arrays):
-    np.savez(
-        "named.npz", **arrays, query_ids=[f"q{row}" for row in range(6)], database_ids=np.arange(200) * 3
-    )
+    names = {"query_ids": [f"q{row}" for row in range(6)], "database_ids": np.arange(200) * 3}
+    np.savez("named.npz", **arrays, **names)
     call("export", "named.npz", "--to", "trec", "--output", "r.txt", "--radius", "3", "--tag", "itq")
     lines = [line.split(" ") for line in Path("r.txt").read_text().splitlines()]
     expected = []
@@ -152,12 +140,7 @@ def test_ranx_reads_the_run_and_scores_it_within_the_range(call, arrays):
         assert its == {str(item): -distance for item, distance in enumerate(distances.tolist())}
     values = ranx.evaluate(qrels, run, ["map", "precision@10", "mrr", "ndcg_burges@10"])
     scored = json.loads(call("score", "codes.npz", "--at", "10"))
-    for theirs, ours in (
-        ("map", "ap"),
-        ("precision@10", "precision@10"),
-        ("mrr", "reciprocal_rank"),
-        ("ndcg_burges@10", "ndcg@10"),
-    ):
+    for theirs, ours in zip(values, ("ap", "precision@10", "reciprocal_rank", "ndcg@10"), strict=True):
         assert scored[f"{ours}_min"] - 1e-9 <= values[theirs] <= scored[f"{ours}_max"] + 1e-9, theirs
 
 
@@ -171,9 +154,6 @@ def test_the_json_of_a_run_is_that_of_json_dump(call, arrays):
     relevant = arrays["query_labels"][:, None] == arrays["database_labels"]
     qrels = json.loads(Path("q.json").read_text())
     assert qrels == {str(row): {str(item): 1 for item in np.flatnonzero(relevant[row])} for row in range(6)}
-
-
-# -- the commands ----------------------------------------------------------------------------------------
 
 
 def test_a_run_of_the_suite_gets_names_and_labels_from_its_split(call, arrays):
@@ -229,14 +209,12 @@ def test_search_takes_queries_of_another_file(call, arrays):
 
 def test_search_prints_a_table(call, arrays):
     lines = call("search", "codes.npz", "--rows", "1,3-4", "--neighbours", "2", "--text").splitlines()
-    assert [line for line in lines if line.startswith("query")] == [
-        f"query {row}, label {arrays['query_labels'][row]}" for row in (1, 3, 4)
-    ]
+    expected = [f"query {row}, label {arrays['query_labels'][row]}" for row in (1, 3, 4)]
+    assert [line for line in lines if line.startswith("query")] == expected
     assert lines[1].split() == ["item", "distance", "label"]
     (one, *_) = nearest(pack(arrays["query"][1:2]), pack(arrays["database"]), 13, 2)
-    assert lines[2].split() == [
-        str(one.items[0]), str(one.distances[0]), str(arrays["database_labels"][one.items[0]])
-    ]  # fmt: skip
+    item = one.items[0]
+    assert lines[2].split() == [str(n) for n in (item, one.distances[0], arrays["database_labels"][item])]
 
 
 @pytest.mark.parametrize(
@@ -244,22 +222,12 @@ def test_search_prints_a_table(call, arrays):
     [
         (["search", "codes.npz", "--rows", "6"], "codes.npz: --rows 6: there are 6 queries, rows 0 to 5"),
         (["search", "codes.npz", "--radius", "14"], "codes.npz: radius must be between 0 and 13"),
-        (
-            ["export", "codes.npz", "--to", "trec", "--output", "r", "--radius", "14"],
-            "radius must be between",
-        ),
         (["export", "codes.npz", "--to", "ranx", "--output", "r.txt"], "r.txt: ranx reads JSON from files"),
         (["export", "names.npz", "--to", "trec", "--output", "r"], "names.npz: database_ids has 'a b'"),
-        (
-            ["export", "names.npz", "--to", "faiss", "--output", "r"],
-            "ids in a FAISS index are 64-bit integers",
-        ),
+        (["export", "names.npz", "--to", "faiss", "--output", "r"], "FAISS index are 64-bit integers"),
         (["export", "twice.npz", "--to", "trec", "--output", "r"], "twice.npz: database_items has '7' twice"),
         (["export", "half.npz", "--to", "trec", "--output", "r"], "half.npz: it lacks query_ids: give both"),
-        (
-            ["export", "codes.npz", "--to", "sql", "--output", "r", "--split", "s.npz"],
-            "3 rows of `query`, the",
-        ),
+        (["export", "codes.npz", "--to", "sql", "--output", "r", "--split", "s.npz"], "3 rows of `query`"),
     ],
 )
 def test_mistakes_are_one_line_and_nothing_is_written(call, arrays, words, message, tmp_path):
@@ -284,21 +252,15 @@ def test_mistakes_are_one_line_and_nothing_is_written(call, arrays, words, messa
         (["export", "--to", "xml", "--output", "r"], "invalid choice: 'xml'"),
         (["export", "--to", "faiss", "--output", "r", "--qrels", "q"], "--qrels does not go with --to faiss"),
         (["export", "--to", "ranx", "--output", "r", "--inserts"], "--inserts does not go with --to ranx"),
-        (
-            ["export", "--to", "trec", "--output", "r", "--qrels", "r"],
-            "--qrels r: --output r is the same file",
-        ),
+        (["export", "--to", "trec", "--output", "r", "--qrels", "r"], "--output r is the same file"),
     ],
 )
-def test_options_that_do_not_go_together_are_refused(call, capsys, words, message):
-    with pytest.raises(SystemExit):
-        main([words[0], "codes.npz", *words[1:]])
-    assert message in capsys.readouterr().err
+def test_options_that_do_not_go_together_are_refused(misused, words, message):
+    assert message in misused(words[0], "codes.npz", *words[1:])
 
 
 def test_the_same_codes_are_the_same_bytes(call, tmp_path):
-    written = []
-    for _ in range(2):
-        call("export", "codes.npz", "--to", "trec", "--output", "run.txt.gz")
-        written.append((tmp_path / "run.txt.gz").read_bytes())
-    assert written[0] == written[1] and gzip.decompress(written[0]).count(b"\n") == 1200
+    for name in ("one.gz", "two.gz"):
+        call("export", "codes.npz", "--to", "trec", "--output", name)
+    one, two = ((tmp_path / name).read_bytes() for name in ("one.gz", "two.gz"))
+    assert one == two and gzip.decompress(one).count(b"\n") == 1200

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import postgresql
 import pytest
+from refusals import refused
 from test_neighbours import made
 
 from tiebench.codes.packing import pack
@@ -52,9 +53,7 @@ def load(server, tmp_path):
     return load
 
 
-@pytest.mark.parametrize(
-    ("bits", "inserts"), [(1, True), (7, False), (8, True), (13, False), (64, True), (100, False)]
-)
+@pytest.mark.parametrize(("bits", "inserts"), [(1, True), (8, False), (13, False), (64, True), (100, False)])
 def test_postgresql_finds_the_neighbours_that_tiebench_ranks(server, load, bits, inserts):
     query, database = made(bits, items=2500)  # more rows than one INSERT has
     load(pack(query), pack(database), bits, inserts=inserts)
@@ -118,9 +117,8 @@ def test_names_and_labels_arrive_whatever_they_contain(server, load):
     encoded = [name.encode().hex() for name in names]
     for inserts in (False, True):
         load(*given, database_ids=names, query_labels=tags[:2], database_labels=tags, inserts=inserts)
-        found = server.rows(
-            "SELECT encode(convert_to(item, 'UTF8'), 'hex'), array_to_string(labels, ' ') FROM codes"
-        )
+        columns = "encode(convert_to(item, 'UTF8'), 'hex'), array_to_string(labels, ' ')"
+        found = server.rows(f"SELECT {columns} FROM codes")
         expected = [" ".join(map(str, np.flatnonzero(row))) for row in tags]
         assert sorted(found) == sorted(zip(encoded, expected))
         load(*given, query_labels=["x", "y"], database_labels=names, inserts=inserts)
@@ -162,7 +160,6 @@ def test_a_script_that_fails_leaves_no_table(server, tmp_path):
     [
         ({"table": ""}, "table '': a name has one or more printable characters"),
         ({"table": "a\n; DROP TABLE b"}, "printable characters"),
-        ({"table": "a\0b"}, "printable characters"),
         ({"table": "x" * 58}, "at most 63 bytes"),
         ({"table": "é" * 29}, "at most 63 bytes"),
         ({"database_ids": [1, 1, 2]}, "database_ids has '1' twice"),
@@ -176,7 +173,6 @@ def test_a_script_that_fails_leaves_no_table(server, tmp_path):
 )
 def test_what_postgresql_could_not_take_is_refused_and_nothing_is_written(tmp_path, options, message):
     codes = np.zeros((3, 1), np.uint8)
-    with pytest.raises(ValueError) as caught:
+    with refused(message):
         write_sql(tmp_path / "codes.sql", codes, codes, 8, **options)
-    assert message in str(caught.value)
     assert list(tmp_path.iterdir()) == []

@@ -54,9 +54,8 @@ def rows(raw, counts):
         raise Malformed from error
     if "\0" in text or raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise Malformed
-    lines = [
-        line.removeprefix("\ufeff") for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    ]
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = [line.removeprefix("\ufeff") for line in lines]
     first = next((line for line in lines if "\t" in line), "")
     by_tabs = len(columns(first, True)) in counts
     found = [words for line in lines if (words := columns(line, by_tabs))]
@@ -101,10 +100,9 @@ def plain_judgements(raw):
     lines = rows(raw, {3, 4})
     if not lines:
         raise Malformed
-    kept = (0, 1, 2) if len(lines[0]) == 3 else (0, 2, 3)
-    return pairs(
-        lines, len(kept) if kept[1] == 1 else 4, kept, lambda value: abs(value) < 2**31 and value % 1 == 0
-    )
+    count = 3 if len(lines[0]) == 3 else 4
+    kept = (0, count - 2, count - 1)
+    return pairs(lines, count, kept, lambda value: abs(value) < 2**31 and value % 1 == 0)
 
 
 def outcome(run, qrels):

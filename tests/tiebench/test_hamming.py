@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from tiebench.affinities import AffinityBlocks, EqualLabels, SharedLabels, SparseJudgements
 from tiebench.codes.packing import check_packed, pack
@@ -13,9 +14,9 @@ from tiebench.counting import histograms
 from tiebench.counting.histograms import joint_histograms
 
 WIDTHS = [
-    1, 2, 7, 8, 9, 12, 16, 24, 31, 40, 48, 55, 56, 57, 63, 64, 65, 72, 79, 88, 96, 103, 112, 120, 121,
-    127, 128, 129, 200, 1024,
-]  # fmt: skip
+    *(1, 7, 8, 9, 12, 16, 24, 31, 40, 48, 56, 57, 63, 64, 65, 72, 88, 96, 103, 120, 121, 127, 128, 129),
+    *(200, 1024),
+]
 SIZES = [1, 63, 65, 511, 513, 1500]
 
 
@@ -26,6 +27,10 @@ def counted(query, database, levels, depth):
         distances = (database != code).sum(axis=1)
         np.add.at(counts[q], (levels[q], distances), 1)
     return counts
+
+
+def assert_counted(found, query, database, levels):
+    assert np.array_equal(found.counts, counted(query, database, levels, len(found.levels)))
 
 
 def random_codes(rng, queries, items, bits):
@@ -44,23 +49,20 @@ def test_histograms_equal_a_plain_count(bits):
         packed = pack(query), pack(database)
         classes = rng.integers(-2, 4, 5), rng.integers(-2, 4, items)
         same = (classes[0][:, None] == classes[1]).astype(int)
-        found = joint_histograms(*packed, bits, EqualLabels(*classes))
-        assert np.array_equal(found.counts, counted(query, database, same, 2))
+        assert_counted(joint_histograms(*packed, bits, EqualLabels(*classes)), query, database, same)
 
         labels = rng.random((5, 11)) < 0.3, rng.random((items, 11)) < 0.3
         shared = labels[0].astype(int) @ labels[1].T.astype(int)
-        affinity = SharedLabels(*labels)
-        found = joint_histograms(*packed, bits, affinity)
-        assert np.array_equal(found.counts, counted(query, database, shared, len(affinity.levels)))
+        assert_counted(joint_histograms(*packed, bits, SharedLabels(*labels)), query, database, shared)
         found = joint_histograms(*packed, bits, SharedLabels(*labels, binary=True))
-        assert np.array_equal(found.counts, counted(query, database, np.minimum(shared, 1), 2))
+        assert_counted(found, query, database, np.minimum(shared, 1))
 
         distance_levels = np.array([0, 1, 2, 5, 10])
         index = rng.integers(0, 5, (5, items))
         blocks = AffinityBlocks(lambda i, j, table=distance_levels[index]: table[i:j], (1, 2, 5, 10))
         found = joint_histograms(*packed, bits, blocks)
         assert np.array_equal(found.levels, distance_levels)
-        assert np.array_equal(found.counts, counted(query, database, index, 5))
+        assert_counted(found, query, database, index)
 
         judged = np.unique(rng.integers(0, 5 * items, 20))
         values = rng.choice([0, 1, 3], len(judged))
@@ -70,7 +72,7 @@ def test_histograms_equal_a_plain_count(bits):
         found = joint_histograms(*packed, bits, sparse)
         assert set(values.tolist()) <= set(found.levels.tolist()) <= {0, 1, 3}
         index = np.searchsorted(found.levels, dense)
-        assert np.array_equal(found.counts, counted(query, database, index, len(found.levels)))
+        assert_counted(found, query, database, index)
         assert np.array_equal(sparse.block(2, 5), index[2:])
 
 
@@ -89,11 +91,12 @@ def test_histograms_of_classes_of_any_range_equal_a_plain_count(values, dtype):
     query, database = random_codes(rng, 9, 700, 12)
     classes = [rng.choice(np.array(values, dtype), size) for size in (9, 700)]
     same = (classes[0][:, None] == classes[1]).astype(int)
-    found = joint_histograms(pack(query), pack(database), 12, EqualLabels(*classes))
-    assert np.array_equal(found.counts, counted(query, database, same, 2))
+    assert_counted(
+        joint_histograms(pack(query), pack(database), 12, EqualLabels(*classes)), query, database, same
+    )
 
 
-@pytest.mark.parametrize("labels", [1, 64, 65, 81, 130])
+@pytest.mark.parametrize("labels", [1, 64, 65, 130])
 @pytest.mark.parametrize("bits", [48, 65, 128, 129])
 @pytest.mark.parametrize("binary", [False, True])
 def test_histograms_of_many_labels_equal_a_plain_count(labels, bits, binary):
@@ -102,8 +105,7 @@ def test_histograms_of_many_labels_equal_a_plain_count(labels, bits, binary):
     given = rng.random((11, labels)) < 0.3, rng.random((1030, labels)) < 0.3
     affinity = SharedLabels(*given, binary=binary)
     shared = np.minimum(given[0].astype(int) @ given[1].T.astype(int), affinity.levels[-1])
-    found = joint_histograms(pack(query), pack(database), bits, affinity)
-    assert np.array_equal(found.counts, counted(query, database, shared, len(affinity.levels)))
+    assert_counted(joint_histograms(pack(query), pack(database), bits, affinity), query, database, shared)
 
 
 @pytest.mark.parametrize("queries", [1, 2, 9])
@@ -112,8 +114,7 @@ def test_histograms_of_fewer_queries_than_levels_equal_a_plain_count(queries):
     query, database = random_codes(rng, queries, 530, 20)
     levels = rng.integers(0, 12, (queries, 530))
     affinity = AffinityBlocks(lambda begin, end: levels[begin:end], range(1, 12))
-    found = joint_histograms(pack(query), pack(database), 20, affinity)
-    assert np.array_equal(found.counts, counted(query, database, levels, 12))
+    assert_counted(joint_histograms(pack(query), pack(database), 20, affinity), query, database, levels)
 
 
 @pytest.mark.thorough
@@ -145,14 +146,11 @@ def test_histograms_of_a_database_of_several_blocks_equal_a_plain_count(items):
     query, database = random_codes(rng, 3, items, 12)
     packed = pack(query), pack(database)
     classes = np.array([0, 1, 2]), rng.choice(3, items, p=[0.8, 0.15, 0.05])
-    found = joint_histograms(*packed, 12, EqualLabels(*classes))
     same = (classes[0][:, None] == classes[1]).astype(int)
-    assert np.array_equal(found.counts, counted(query, database, same, 2))
+    assert_counted(joint_histograms(*packed, 12, EqualLabels(*classes)), query, database, same)
     labels = rng.random((3, 5)) < 0.6, rng.random((items, 5)) < 0.3
-    shared = SharedLabels(*labels)
-    found = joint_histograms(*packed, 12, shared)
-    levels = labels[0].astype(int) @ labels[1].T.astype(int)
-    assert np.array_equal(found.counts, counted(query, database, levels, len(shared.levels)))
+    shared = labels[0].astype(int) @ labels[1].T.astype(int)
+    assert_counted(joint_histograms(*packed, 12, SharedLabels(*labels)), query, database, shared)
 
 
 @pytest.mark.parametrize("sizes", [[64, 128, 64, 320, 1], [63, 1, 65, 127, 512, 3], [512, 512, 448, 64]])
@@ -162,7 +160,7 @@ def test_classes_that_begin_and_end_at_edges_of_words_and_vectors_are_counted_wh
     classes = np.repeat(np.arange(len(sizes)), sizes)
     same = (np.arange(len(sizes))[:, None] == classes).astype(int)
     found = joint_histograms(pack(query), pack(database), 9, EqualLabels(np.arange(len(sizes)), classes))
-    assert np.array_equal(found.counts, counted(query, database, same, 2))
+    assert_counted(found, query, database, same)
 
 
 def test_affinities_made_some_queries_at_a_time_are_those_made_at_once(monkeypatch):
@@ -174,17 +172,15 @@ def test_affinities_made_some_queries_at_a_time_are_those_made_at_once(monkeypat
         asked.append((begin, end))
         return levels[begin:end]
 
-    affinity, expected = AffinityBlocks(compute, (1, 2)), counted(query, database, levels, 3)
-    at_once = joint_histograms(pack(query), pack(database), 12, affinity)
+    affinity = AffinityBlocks(compute, (1, 2))
+    assert_counted(joint_histograms(pack(query), pack(database), 12, affinity), query, database, levels)
     assert asked == [(0, 21)]
-    assert np.array_equal(at_once.counts, expected)
     asked.clear()
     monkeypatch.setattr(histograms, "_BLOCK_PAIRS", 1)
-    found = joint_histograms(pack(query), pack(database), 12, affinity)
+    assert_counted(joint_histograms(pack(query), pack(database), 12, affinity), query, database, levels)
     assert asked == [(0, 8), (8, 16), (16, 21)]
-    assert np.array_equal(found.counts, expected)
     short = AffinityBlocks(lambda begin, end: levels[begin : min(end, 20)], (1, 2))
-    with pytest.raises(ValueError, match=r"queries 16\.\.20 have shape \(4, 90\), not \(5, 90\)"):
+    with refused("queries 16..20 have shape (4, 90), not (5, 90)"):
         joint_histograms(pack(query), pack(database), 12, short)
 
 
@@ -206,19 +202,6 @@ def test_threads_do_not_change_the_counts():
     assert np.all(one.counts.sum(axis=(1, 2)) == 9001)
 
 
-def test_order_of_database_and_bits_does_not_matter():
-    rng = np.random.default_rng(1)
-    query, database = random_codes(rng, 20, 700, 24)
-    labels = rng.integers(0, 5, 20), rng.integers(0, 5, 700)
-    expected = joint_histograms(pack(query), pack(database), 24, EqualLabels(*labels)).counts
-    items, bits = rng.permutation(700), rng.permutation(24)
-    shuffled = joint_histograms(
-        pack(query[:, bits]), pack(1 - database[items][:, bits]), 24, EqualLabels(labels[0], labels[1][items])
-    )
-    # Complementing one side turns distance d into b - d.
-    assert np.array_equal(shuffled.counts[:, :, ::-1], expected)
-
-
 def test_packing_is_numpy_packbits():
     rng = np.random.default_rng(2)
     bits = rng.integers(0, 2, (6, 13))
@@ -229,22 +212,19 @@ def test_packing_is_numpy_packbits():
 @pytest.mark.parametrize(
     ("codes", "message"),
     [
-        (np.array([[0, 2]]), "{0, 1}"),
-        (np.array([[-1, 0]]), "{0, 1}"),
-        (np.array([0, 1]), "matrix"),
-        (np.array([[np.nan]]), "{0, 1}"),
-        (np.array([["a"]]), "numbers"),
+        *((np.array([[0, 2]]), "{0, 1}"), (np.array([[-1, 0]]), "{0, 1}"), (np.array([[np.nan]]), "{0, 1}")),
+        *((np.array([0, 1]), "matrix"), (np.array([["a"]]), "numbers")),
     ],
 )
 def test_unpacked_codes_that_are_not_bits_are_refused(codes, message):
-    with pytest.raises(ValueError, match=message):
+    with refused(message):
         pack(codes)
 
 
 @pytest.mark.parametrize(
     ("codes", "bits", "message"),
     [
-        (np.zeros((2, 2), np.uint8), 17, r"shape \(n, 3\)"),
+        (np.zeros((2, 2), np.uint8), 17, "shape (n, 3)"),
         (np.zeros((2, 2), np.int64), 16, "uint8"),
         (np.zeros((0, 2), np.uint8), 16, "no codes"),
         (np.full((2, 2), 1, np.uint8), 12, "beyond bit 12"),
@@ -253,21 +233,21 @@ def test_unpacked_codes_that_are_not_bits_are_refused(codes, message):
     ],
 )
 def test_packed_codes_of_the_wrong_form_are_refused(codes, bits, message):
-    with pytest.raises(ValueError, match=message):
+    with refused(message):
         check_packed(codes, bits)
 
 
 def test_labels_that_do_not_fit_are_refused():
     codes = np.zeros((3, 1), np.uint8)
-    with pytest.raises(ValueError, match="3 database codes but 2"):
+    with refused("3 database codes but 2"):
         joint_histograms(codes, codes, 8, EqualLabels(np.zeros(3, int), np.zeros(2, int)))
-    with pytest.raises(ValueError, match=r"labels\[2\] is 0.5; it must be an integer"):
+    with refused("labels[2] is 0.5; it must be an integer"):
         EqualLabels(np.zeros(3), np.array([0, 1, 0.5]))
-    with pytest.raises(ValueError, match="0 or 1"):
+    with refused("0 or 1"):
         SharedLabels(np.full((3, 2), 2), np.zeros((3, 2)))
-    with pytest.raises(ValueError, match="same labels"):
+    with refused("same labels"):
         SharedLabels(np.zeros((3, 2)), np.zeros((3, 4)))
-    with pytest.raises(ValueError, match="among"):
+    with refused("among"):
         joint_histograms(codes, codes, 8, AffinityBlocks(lambda i, j: np.full((j - i, 3), 7), (1, 2)))
 
 
@@ -284,7 +264,7 @@ def test_labels_that_do_not_fit_are_refused():
     ],
 )
 def test_judgements_that_do_not_fit_are_refused(rows, columns, values, message):
-    with pytest.raises(ValueError, match=message):
+    with refused(pattern=message):
         SparseJudgements(np.array(rows), np.array(columns), np.array(values), (2, 3))
 
 

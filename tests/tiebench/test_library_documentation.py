@@ -25,9 +25,7 @@ def as_program(page):
     program = [""] * text.count("\n")
     for block in BLOCK.finditer(text):
         language, first, lines = block[1], text[: block.start(2)].count("\n"), block[2].splitlines()
-        assert language in ("python", "sh", "yaml"), (
-            f"{page}, line {first}: a block of {language or 'text'} is not run"
-        )
+        assert language in ("python", "sh", "yaml"), f"{page}, line {first}: {language!r} is not run"
         if language == "yaml":  # a configuration, in one line: the lines of the page keep their numbers
             lines = [f"open('mine.yaml', 'w').write({block[2]!r})"]
         if language == "sh":
@@ -52,13 +50,10 @@ PAGES = {
 }
 
 
-SLOW = {"compare-your-codes.md"}  # reads the leaderboards
+SLOW = pytest.param("compare-your-codes.md", marks=pytest.mark.thorough)  # reads the leaderboards
 
 
-@pytest.mark.parametrize(
-    "page",
-    [*sorted(PAGES.keys() - SLOW), *(pytest.param(page, marks=pytest.mark.thorough) for page in SLOW)],
-)
+@pytest.mark.parametrize("page", [*sorted(PAGES.keys() - {*SLOW.values}), SLOW])
 def test_every_block_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
     """One after the other, as a reader would run them, in one program and one folder."""
     if page == "large-databases.md":
@@ -75,12 +70,8 @@ def test_every_block_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
         if words[:2] == ["pip", "install"]:
             return  # test_packaging.py builds the wheel and checks its extras
         if words[0] == "snakemake":
-            made = forked.run(
-                ["-m", "snakemake", "--snakefile", ROOT / "Snakefile", *words[1:]],
-                cwd=tmp_path,
-                env=os.environ,
-                timeout=600,
-            )
+            arguments = ["-m", "snakemake", "--snakefile", ROOT / "Snakefile", *words[1:]]
+            made = forked.run(arguments, cwd=tmp_path, env=os.environ, timeout=600)
             assert made.returncode == 0, made.stdout + made.stderr
             return
         assert words[0] == "tiebench"
@@ -162,19 +153,11 @@ def test_public_functions_are_annotated_and_documented():
     missing, seen = [], 0
     for module, owner, function in public_functions():
         arguments = function.args
-        given = [
-            *arguments.posonlyargs,
-            *arguments.args,
-            *arguments.kwonlyargs,
-            arguments.vararg,
-            arguments.kwarg,
-        ]
-        given = [argument for argument in given if argument is not None and argument.arg != "self"]
+        given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        given += [argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None]
+        annotated = [argument.annotation is not None for argument in given if argument.arg != "self"]
         seen += 1
-        annotated = function.returns is not None and all(
-            argument.annotation is not None for argument in given
-        )
-        if not annotated and not is_compiled(function):
+        if not (all(annotated) and function.returns is not None) and not is_compiled(function):
             missing.append(f"{module}.{owner}.{function.name}: annotations")
         if not ast.get_docstring(function):
             missing.append(f"{module}.{owner}.{function.name}: docstring")

@@ -1,14 +1,13 @@
 """The table of metrics: names and labels, and that one new entry reaches scores, command line and names."""
 
-import json
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from tiebench import metrics
-from tiebench.__main__ import main
 from tiebench.affinities import MAX_AFFINITY, AffinityBlocks, EqualLabels
 from tiebench.codes.packing import pack
 from tiebench.counting.histograms import joint_histograms
@@ -24,10 +23,8 @@ from tiebench.scoring import score_codes
         ("ndcg", "ndcg", None, ("NDCG", "T")),
         ("ap@1000", "ap@K", 1000, ("AP@1000", "")),
         ("ndcg@10", "ndcg@K", 10, ("NDCG@10", "")),
-        ("precision@1", "precision@K", 1, ("Precision@1", "")),
         ("precision_radius_2", "precision_radius_R", 2, ("Precision within radius 2", "")),
         ("precision_radius_0", "precision_radius_R", 0, ("Precision within radius 0", "")),
-        ("reciprocal_rank", "reciprocal_rank", None, ("RR", "")),
         ("reciprocal_rank@10", "reciprocal_rank@K", 10, ("RR@10", "")),
         ("ndcg_linear@10", "ndcg_linear@K", 10, ("NDCG@10, linear gain", "")),
     ],
@@ -46,27 +43,20 @@ def test_names_resolve_to_entry_parameter_and_label(name, entry, value, label):
     [
         ("mAP", "did you mean 'ap'?"),
         ("MAP@1000", "did you mean 'ap@K'?"),
-        ("app", "did you mean 'ap'?"),
-        ("NDCG@10", "did you mean 'ndcg@K'?"),
         ("precison@100", "did you mean 'precision@K'?"),
         ("precision_radius", "did you mean 'precision_radius_R'?"),
         ("precision_radius_3", "did you mean 'precision_radius_2'?"),
-        ("ap@0", "K must be a positive integer"),
-        ("ap@", "K must be a positive integer"),
-        ("ap@-5", "K must be a positive integer"),
+        *((name, "K must be a positive integer") for name in ("ap@0", "ap@", "ap@-5", "ap@\u0661")),
         ("ap@K", "as in 'ap@1000'"),
         ("ap_min", "no metric 'ap_min'; known: ap, ndcg, ndcg_linear, wap"),
         ("ap@1e3", "no metric 'ap@1e3'"),
-        ("ap@\u0661", "K must be a positive integer"),
         ("", "no metric ''"),
     ],
 )
 def test_unknown_names_end_in_the_nearest_one(name, message):
     for function in (metrics.resolve, metrics.label, metrics.description):
-        with pytest.raises(ValueError) as caught:
+        with refused(message):
             function(name)
-        assert message in str(caught.value)
-        assert "\n" not in str(caught.value)
 
 
 def codes_and_labels(queries=40, items=300, bits=7):
@@ -143,7 +133,7 @@ FIRST = Metric(
 )
 
 
-def test_a_new_entry_is_all_that_a_new_metric_needs(monkeypatch, tmp_path, capsys):
+def test_a_new_entry_is_all_that_a_new_metric_needs(monkeypatch, tmp_path, printed):
     for metric in (MEAN_RANK, FIRST):
         monkeypatch.setitem(METRICS, metric.name, metric)
     codes, affinity = codes_and_labels()
@@ -160,25 +150,18 @@ def test_a_new_entry_is_all_that_a_new_metric_needs(monkeypatch, tmp_path, capsy
         assert found.per_query["answered@4_max"][q] == relevant[q][best].any()
     assert list(found.per_query)[-1] == "empty_radius_2"
 
-    np.savez(
-        tmp_path / "codes.npz",
-        query=codes[0], database=codes[1], bits=7,
-        query_labels=affinity.query, database_labels=affinity.database,
-    )  # fmt: skip
-    assert main(["score", str(tmp_path / "codes.npz"), "--at", "4"]) == 0
-    printed = json.loads(capsys.readouterr().out)
-    assert printed["mean_rank"] == found.means["mean_rank"]
-    assert printed["answered@4_min"] == found.means["answered@4_min"]
+    labels = {"query_labels": affinity.query, "database_labels": affinity.database}
+    np.savez(tmp_path / "codes.npz", query=codes[0], database=codes[1], bits=7, **labels)
+    assert printed("score", tmp_path / "codes.npz", "--at", "4") == found.means
     assert metrics.resolve("answered@4") == (FIRST, 4)
     assert metrics.label("mean_rank") == ("Mean rank", "")
-    with pytest.raises(ValueError, match="did you mean 'mean_rank'"):
+    with refused("did you mean 'mean_rank'"):
         metrics.resolve("mean_ranks")
 
 
 def test_reading_the_table_loads_no_kernel():
-    script = "import sys, tiebench.metrics; print('numba' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
-    assert done.stdout.strip() == "False"
+    script = "import sys, tiebench.metrics; sys.exit('numba' in sys.modules)"
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 @pytest.mark.parametrize(
@@ -201,5 +184,5 @@ def test_a_name_may_start_with_the_ranking_that_is_scored(name, base, ranking, l
 
 @pytest.mark.parametrize("name", ["rescored@0_ndcg@10", "rescored_ndcg@10", "asymmetric_asymmetric", "_ap"])
 def test_other_beginnings_are_no_names(name):
-    with pytest.raises(ValueError, match="there is no metric"):
+    with refused("there is no metric"):
         metrics.resolve(name)

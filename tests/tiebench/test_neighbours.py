@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from tiebench.codes.packing import pack
 from tiebench.search import neighbours
@@ -43,12 +44,6 @@ def test_neighbours_are_those_of_a_stable_sort_by_distance(bits, numba, monkeypa
             assert one.items.tolist() == order[row, : len(one.items)].tolist() and one.left_out == 0
 
 
-def test_the_same_code_is_at_distance_0_and_collapsed_codes_are_one_tie():
-    codes = np.zeros((6, 2), np.uint8)
-    (one,) = nearest(codes[:1], codes, 16, 2)
-    assert (one.items.tolist(), one.distances.tolist(), one.left_out) == ([0, 1], [0, 0], 4)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -61,6 +56,5 @@ def test_the_same_code_is_at_distance_0_and_collapsed_codes_are_one_tie():
 )
 def test_numbers_out_of_range_are_refused_at_once(call, message):
     """Not at the first query, as in a generator."""
-    with pytest.raises(ValueError) as caught:
+    with refused(message):
         call(np.zeros((5, 1), np.uint8))
-    assert message in str(caught.value)

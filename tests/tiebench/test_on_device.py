@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import torch
+from refusals import refused
+from test_score import assert_same
 
 import tiebench
 from tiebench.affinities import AffinityBlocks, EqualLabels, SharedLabels
@@ -13,17 +15,8 @@ from tiebench.training import TieAwareRetrieval
 
 # (queries, items, bits): around bytes, words and the bounds of the 16-bit types.
 SHAPES = [
-    (1, 1, 1),
-    (3, 70, 7),
-    (5, 513, 8),
-    (70, 129, 12),
-    (9, 300, 48),
-    (4, 65, 64),
-    (6, 90, 65),
-    (3, 40, 255),
-    (3, 40, 256),
-    (2, 33, 1000),
-    (4, 50, 1024),
+    *((1, 1, 1), (3, 70, 7), (5, 513, 8), (70, 129, 12), (9, 300, 48), (4, 65, 64), (6, 90, 65)),
+    *((3, 40, 255), (3, 40, 256), (2, 33, 1000), (4, 50, 1024)),
 ]
 
 
@@ -48,15 +41,14 @@ def test_tensors_are_counted_as_the_kernels_count(shape, precision, device):
     signs = [torch.from_numpy(part).to(device).float() * 2 - 1 for part in (query, database)]
     for affinity in affinities:
         expected = joint_histograms(*packed, bits, affinity)
-        for codes in (tensors, signs, (signs[0].to(torch.int8), tensors[1])):
-            if bits > on_device.EXACT_UP_TO[precision]:
-                with pytest.raises(ValueError, match="exact in"):
-                    on_device.joint_histograms(*codes, bits, affinity, precision=precision)
-                continue
-            pairs_of_all = shape[0] * shape[1]
-            for pairs in (1, 7, 130, 1000, 1 << 20):
-                if pairs_of_all > 300 * pairs:
-                    continue
+        if bits > on_device.EXACT_UP_TO[precision]:
+            with refused("exact in"):
+                on_device.joint_histograms(*tensors, bits, affinity, precision=precision)
+            continue
+        few = [pairs for pairs in (1, 7, 130, 1000) if shape[0] * shape[1] <= 300 * pairs]
+        mixed = signs[0].to(torch.int8), tensors[1]
+        for codes, at_once in ((tensors, [*few, 1 << 20]), (signs, [1 << 20]), (mixed, [1 << 20])):
+            for pairs in at_once:
                 found = on_device.joint_histograms(*codes, bits, affinity, pairs, precision)
                 assert np.array_equal(found.levels, expected.levels)
                 assert found.counts.dtype == np.int64
@@ -75,7 +67,7 @@ def test_sums_of_the_largest_codes_are_exact_in_the_narrowest_type():
         assert np.array_equal(found.counts[0], [np.zeros(bits + 1), np.ones(bits + 1)])
 
 
-@pytest.mark.parametrize("bits", [12, 48, 64, 300])
+@pytest.mark.parametrize("bits", [12, 65])
 def test_codes_and_outputs_on_a_device_have_the_scores_of_arrays(bits, device):
     """`score` and the metric of a training loop, at a size where a device works on several blocks."""
     generator = np.random.default_rng(bits)
@@ -89,10 +81,8 @@ def test_codes_and_outputs_on_a_device_have_the_scores_of_arrays(bits, device):
     for role, part, its in zip(("query", "database"), on_it, tensors):
         for begin in range(0, len(part), 7000):
             metric.update(part[begin : begin + 7000], its[begin : begin + 7000], role)
-    for scores in (found, metric.scores()):
-        assert scores.means == expected.means
-        for name in expected.per_query:
-            assert np.array_equal(scores.per_query[name], expected.per_query[name])
+    assert_same(found, expected)
+    assert_same(metric.scores(), expected)
 
 
 def test_unsigned_and_large_classes_are_distinguished():
@@ -109,7 +99,7 @@ def test_unsigned_and_large_classes_are_distinguished():
         ({"bits": 7}, "beyond bit 7"),
         ({"bits": 9}, "must be packed"),
         ({"query": torch.zeros(0, 1, dtype=torch.uint8)}, "no codes"),
-        ({"query": torch.zeros(2, 8)}, r"\{-1, \+1\}"),
+        ({"query": torch.zeros(2, 8)}, "{-1, +1}"),
         ({"query": torch.ones(2, 8, dtype=torch.bool)}, "must be packed"),
         ({"query": torch.ones(3, 8)}, "3 query codes but 2"),
         ({"query": torch.ones(2, 8, device="meta")}, "one device"),
@@ -123,5 +113,5 @@ def test_what_does_not_fit_is_refused(changes, message):
     labels = EqualLabels(np.zeros(2, int), np.zeros(2, int))
     given = {"query": codes, "database": codes, "bits": 8, "affinity": labels}
     assert on_device.joint_histograms(**given).counts[:, 1, 0].tolist() == [2, 2]
-    with pytest.raises(ValueError, match=message):
+    with refused(message):
         on_device.joint_histograms(**given | changes)

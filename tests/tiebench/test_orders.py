@@ -9,7 +9,7 @@ import pytest
 
 from tiebench.counting.histograms import JointHistograms
 from tiebench.metric_table import METRICS
-from tiebench.rankings import exact, radius, ties
+from tiebench.rankings import exact, ties
 
 TOLERANCE = 1e-12
 BITS = 4
@@ -23,11 +23,11 @@ def orders(items):
 
 
 def histogram(items, largest=BITS):
-    """One query's joint histogram, counted item by item."""
-    levels = np.unique([0, *(affinity for _, affinity in items)])
+    """One query's joint histogram."""
+    distances, found = np.array(items).T
+    levels = np.unique([0, *found])
     counts = np.zeros((1, len(levels), largest + 1), np.int64)
-    for distance, affinity in items:
-        counts[0, np.searchsorted(levels, affinity), distance] += 1
+    np.add.at(counts[0], (np.searchsorted(levels, found), distances), 1)
     return JointHistograms(levels, counts)
 
 
@@ -161,15 +161,6 @@ def test_any_gains_give_the_range_of_ndcg(cases):
         assert np.allclose(found, expected, rtol=0, atol=TOLERANCE), (items, at)
 
 
-def test_raap_per_bucket_weighs_each_radius_by_its_buckets(cases):
-    for items, at, rankings in cases:
-        buckets = [1, 5, 11, 15, 16]  # of 4 bits: sums of 1, 4, 6, 4, 1
-        reach = min(at - 1, BITS)
-        expected = sum(precision(rankings[0], near) / buckets[near] for near in range(reach + 1))
-        found = radius.radius_aware_average_precision(histogram(items), reach, per_bucket=True)[0]
-        assert found == pytest.approx(expected / (reach + 1), abs=TOLERANCE)
-
-
 def test_blocks_of_several_queries_may_differ_in_number_and_leave_relevant_items_out(cases):
     """All cases as one array of blocks; three more relevant items of each were not retrieved."""
     counts = [histogram(items).counts[0] for items, _, _ in cases]
@@ -222,18 +213,18 @@ def test_the_first_hit_of_large_ties_equals_exact_fractions():
         assert ties.reciprocal_rank(tied, at).expected[0] == pytest.approx(some, rel=1e-12)
 
 
-@pytest.mark.parametrize("before", [0, 1, 300, 40_000, 3_000_000])
 @pytest.mark.parametrize("relevant", [1, 2, 90, 4_000, 600_000, 10**6 - 1, 10**6])
-def test_reciprocal_rank_in_a_tie_of_a_million_equals_the_sum_of_its_terms(relevant, before):
+def test_reciprocal_rank_in_a_tie_of_a_million_equals_the_sum_of_its_terms(relevant):
     n = 10**6
-    tied = ties.from_counts(np.array([[before, n]]), np.array([[0, relevant]]))
     places = np.arange(1, n - relevant + 2, dtype=np.longdouble)
     none = np.ones_like(places)  # before a place
     np.cumprod((n - relevant - places[:-1] + 1) / (n - places[:-1] + 1), out=none[1:])
-    expected = np.sum(none * relevant / (n - places + 1) / (before + places))
-    found = ties.reciprocal_rank(tied)
-    assert found.expected[0] == pytest.approx(float(expected), rel=1e-12)
-    assert found.minimum[0] == 1 / (before + n - relevant + 1) and found.maximum[0] == 1 / (before + 1)
+    first = none * relevant / (n - places + 1)
+    for before in (0, 1, 300, 40_000, 3_000_000):
+        found = ties.reciprocal_rank(ties.from_counts(np.array([[before, n]]), np.array([[0, relevant]])))
+        expected = float(np.sum(first / (before + places)))
+        assert found.expected[0] == pytest.approx(expected, rel=1e-12)
+        assert found.minimum[0] == 1 / (before + n - relevant + 1) and found.maximum[0] == 1 / (before + 1)
 
 
 def test_constant_codes_have_closed_forms():
@@ -283,14 +274,6 @@ def test_gains_must_be_non_negative_numbers():
     for wrong in (lambda a: -a, lambda a: a * np.nan, lambda a: np.ones(5)):
         with pytest.raises(ValueError, match="gains must be non-negative numbers"):
             exact.ndcg(joint, gain=wrong)
-
-
-@pytest.mark.parametrize("at", [0, -3, 1.5])
-def test_cutoffs_that_are_not_positive_integers_are_refused(at):
-    joint = histogram([(0, 1), (1, 0)])
-    for compute in (exact.recall, exact.success, exact.reciprocal_rank, exact.average_cumulative_gain):
-        with pytest.raises(ValueError, match="positive integer"):
-            compute(joint, at)
 
 
 @pytest.mark.parametrize("normaliser", ties.AP_AT_NORMALISERS)

@@ -5,19 +5,18 @@ import json
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from tiebench.__main__ import main
 from tiebench.counting import parts
 from tiebench.counting.histograms import JointHistograms, merge
 
 
-def arrays(seed=0, queries=7, items=101, bits=13, multi_hot=False):
-    rng = np.random.default_rng(seed)
-    made = {"query": rng.integers(0, 2, (queries, bits)), "database": rng.integers(0, 2, (items, bits))}
-    shape = (5,) if multi_hot else ()
-    for name, count in (("query_labels", queries), ("database_labels", items)):
-        made[name] = rng.integers(0, 2 if multi_hot else 3, (count, *shape))
-    return made
+def arrays(multi_hot=False):
+    rng = np.random.default_rng(0)
+    made = {"query": rng.integers(0, 2, (7, 13)), "database": rng.integers(0, 2, (31, 13))}
+    shape, most = ((5,), 2) if multi_hot else ((), 3)
+    return made | {f"{name}_labels": rng.integers(0, most, (len(made[name]), *shape)) for name in made}
 
 
 def write(folder, made):
@@ -36,10 +35,10 @@ def counted(tmp_path, source, of):
 
 
 @pytest.mark.parametrize("multi_hot", [False, True])
-@pytest.mark.parametrize("of", [1, 2, 7, 101])
+@pytest.mark.parametrize("of", [1, 2, 7, 31])
 def test_merged_parts_score_the_same_bits(tmp_path, capsys, multi_hot, of):
     made = arrays(multi_hot=multi_hot)
-    made["database_labels"][50:] = 0 if multi_hot else 2  # the later parts lack levels
+    made["database_labels"][15:] = 0 if multi_hot else 2  # the later parts lack levels
     folder = write(tmp_path / "codes", made)
     np.savez(tmp_path / "codes.npz", **made)
     files = counted(tmp_path, folder, of)
@@ -51,7 +50,7 @@ def test_merged_parts_score_the_same_bits(tmp_path, capsys, multi_hot, of):
             values = {name: per_query[name].tobytes() for name in per_query.files}
         printed.append((capsys.readouterr().out, values))
     assert printed[0] == printed[1] == printed[2]
-    assert json.loads(printed[0][0])["database"] == 101
+    assert json.loads(printed[0][0])["database"] == 31
 
 
 def test_spans_cover_a_database_once():
@@ -69,9 +68,9 @@ def test_merge_adds_levels_by_their_value():
     both = merge([first, second])
     assert both.levels.tolist() == [0, 1, 5]
     assert both.counts.tolist() == [[[11, 2], [3, 14], [7, 8]]]
-    with pytest.raises(ValueError, match="no histograms"):
+    with refused("no histograms"):
         merge([])
-    with pytest.raises(ValueError, match="do not belong"):
+    with refused("do not belong"):
         merge([first, JointHistograms(np.array([0, 1]), np.zeros((2, 2, 2), int))])
 
 
@@ -82,35 +81,23 @@ def mangled(tmp_path, name, **changes):
     return file
 
 
-def test_parts_that_do_not_belong_together_are_refused(tmp_path, capsys):
+def test_parts_that_do_not_belong_together_are_refused(tmp_path, fails):
+    """Others are in tests/test_bad_input.py."""
     files = counted(tmp_path, write(tmp_path / "codes", arrays()), 3)
-    text = tmp_path / "text.npz"
-    cases = [
+    (tmp_path / "text.npz").write_text("no")
+    for given, message in (
         (files[:2], "of 3 parts, these are missing: 3"),
         (files[1:], "of 3 parts, these are missing: 1"),
         ([files[1], files[1], files[2]], "part 2 of 3 is given twice"),
         ([files[1], mangled(tmp_path, "n.npz", part=np.array([1, 4]))], "n.npz: its number of parts differ"),
         ([files[1], mangled(tmp_path, "d.npz", database=np.array(99))], "d.npz: its database differ"),
-        ([files[1], mangled(tmp_path, "q.npz", query=np.zeros(32, np.uint8))], "q.npz: its queries differ"),
-        ([mangled(tmp_path, "c.npz", counts=np.zeros((7, 2, 14), int))], "counts are not those of 33 items"),
-        (
-            [mangled(tmp_path, "s.npz", part=np.array([2, 3]))],  # counts of 33 items, part 2 has 34
-            "counts are not those of 34 items",
-        ),
-        (
-            [files[1], mangled(tmp_path, "b.npz", counts=np.zeros((7, 2, 13), int))],
-            "b.npz: its queries or bits differ",
-        ),
+        ([mangled(tmp_path, "s.npz", part=np.array([3, 3]))], "counts are not those of 11 items"),
+        ([files[1], mangled(tmp_path, "b.npz", counts=np.zeros((7, 2, 13), int))], "queries or bits differ"),
         ([mangled(tmp_path, "w.npz", counts=np.zeros((7, 2)))], "w.npz: not the histograms"),
-        ([mangled(tmp_path, "l.npz", levels=np.arange(3))], "l.npz: not the histograms"),
         ([mangled(tmp_path, "x.npz", more=np.zeros(1))], "x.npz: not the histograms"),
-        ([str(text)], "not a readable .npz"),
-    ]
-    text.write_text("no")
-    for given, message in cases:
-        assert main(["score", "--merge", *given]) == 1
-        error = capsys.readouterr().err
-        assert message in error and error.count("\n") == 1
+        ([tmp_path / "text.npz"], "not a readable .npz"),
+    ):
+        assert message in fails("score", "--merge", *given)
 
 
 @pytest.mark.parametrize(
@@ -121,10 +108,8 @@ def test_parts_that_do_not_belong_together_are_refused(tmp_path, capsys):
         (["another.npz"], "one file of codes at a time"),
     ],
 )
-def test_options_that_do_not_go_together(capsys, options, message):
-    with pytest.raises(SystemExit):
-        main(["score", "codes.npz", *options])
-    assert message in capsys.readouterr().err
+def test_options_that_do_not_go_together(misused, options, message):
+    assert message in misused("score", "codes.npz", *options)
 
 
 @pytest.mark.parametrize(
@@ -134,12 +119,10 @@ def test_options_that_do_not_go_together(capsys, options, message):
         ("a/b", "written as 3/16"),
         ("-1/3", "written as 3/16"),
         ("0/3", "part 0 of 3: parts are numbered 1 to 3"),
-        ("4/3", "part 4 of 3: parts are numbered 1 to 3"),
-        ("1/102", "101 items cannot be 102 parts"),
+        ("1/32", "31 items cannot be 32 parts"),
     ],
 )
-def test_part_numbers_out_of_range_are_refused(tmp_path, capsys, part, message):
+def test_part_numbers_out_of_range_are_refused(tmp_path, fails, part, message):
     folder = write(tmp_path / "codes", arrays())
-    assert main(["score", folder, f"--part={part}", "--histograms", str(tmp_path / "x.npz")]) == 1
-    assert message in capsys.readouterr().err
+    assert message in fails("score", folder, f"--part={part}", "--histograms", tmp_path / "x.npz")
     assert not (tmp_path / "x.npz").exists()

@@ -1,11 +1,9 @@
 """Prefixes counted together equal codes that were cut before, for every affinity, length and layout."""
 
-import json
-
 import numpy as np
 import pytest
+from refusals import refused
 
-from tiebench.__main__ import main
 from tiebench.affinities import AffinityBlocks, EqualLabels, SharedLabels, SparseJudgements
 from tiebench.codes.packing import pack
 from tiebench.counting.histograms import joint_histograms
@@ -50,21 +48,19 @@ def test_scores_and_threads():
 
 @pytest.mark.parametrize("prefixes", [[0], [206], [64.5]])
 def test_prefixes_out_of_range_are_refused(prefixes):
-    with pytest.raises(ValueError, match=r"prefixes must be .*between 1 and 205"):
+    with refused(pattern="prefixes must be .*between 1 and 205"):
         prefix_histograms(pack(QUERY), pack(DATABASE), BITS, AFFINITIES["classes"], prefixes)
 
 
-def test_the_command_scores_prefixes(tmp_path, capsys):
+def test_the_command_scores_prefixes(tmp_path, printed, fails, misused):
     labels = {f"{side}_labels": getattr(AFFINITIES["classes"], side) for side in ("query", "database")}
-    np.savez(tmp_path / "codes.npz", query=QUERY, database=DATABASE, **labels)
-    assert main(["score", str(tmp_path / "codes.npz"), "--prefixes", "64,70", "--at", "5"]) == 0
-    printed = json.loads(capsys.readouterr().out)
-    assert list(printed) == ["64", "70"]
+    file = tmp_path / "codes.npz"
+    np.savez(file, query=QUERY, database=DATABASE, **labels)
+    found = printed("score", file, "--prefixes", "64,70", "--at", "5")
+    assert list(found) == ["64", "70"]
     for prefix in (64, 70):
         codes = pack(QUERY[:, :prefix]), pack(DATABASE[:, :prefix])
-        assert printed[str(prefix)] == score_codes(*codes, prefix, AFFINITIES["classes"], at=[5]).means
-    assert main(["score", str(tmp_path / "codes.npz"), "--prefixes", "206"]) == 1
-    assert "prefixes must be between 1 and 205, the number of bits, not 206" in capsys.readouterr().err
+        assert found[str(prefix)] == score_codes(*codes, prefix, AFFINITIES["classes"], at=[5]).means
+    assert "prefixes must be between 1 and 205, the number" in fails("score", file, "--prefixes", "206")
     for words in (["--prefixes", "64,x"], ["--prefixes", "64", "--per-query", "x.npz"]):
-        with pytest.raises(SystemExit):
-            main(["score", str(tmp_path / "codes.npz"), *words])
+        assert "prefixes" in misused("score", file, *words)

@@ -1,10 +1,10 @@
 """Which queries codes are of: summaries that ignore what changes no score, and messages on what differs."""
 
 import json
-import re
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from tiebench.query_identity import check, describe
 
@@ -22,7 +22,7 @@ def test_neither_names_nor_types_of_classes_count():
     assert (found["queries"], found["database"]) == (4, 7)
     assert sorted(found["query_counts"]) == [0, 1, 1, 2]
     assert found["database_counts"] == [2, 3, 1, 1]  # of 4, 7, 1, 9: in the order of their first appearance
-    names = np.array(["j", "a", "z", "q", "b", "c", "i", "d", "h", "e"])
+    names = np.array([*"jazqbcidhe"])
     same = {part: names[labels] for part, labels in CLASSES.items()}
     for other in (
         same,
@@ -64,35 +64,26 @@ def test_what_is_compared_is_what_both_know():
 @pytest.mark.parametrize(
     ("labels", "items", "message"),
     [
+        (CLASSES | {"database": DATABASE[:6]}, None, "of 4 queries and 6 database items, protocol p has 4 "),
         (
-            {"query": QUERY, "database": DATABASE[:6]},
-            None,
-            "the codes are of 4 queries and 6 database items, protocol p has 4 queries and 7 database items",
-        ),
-        (
-            {"query": QUERY, "database": np.array([1, 7, 7, 4, 9, 4, 9])},
+            CLASSES | {"database": np.array([1, 7, 7, 4, 9, 4, 9])},
             None,
             "the database labels are not those of protocol p: classes of 2 and 2 items instead of 1 and 3",
         ),
         (
-            {"query": np.array([4, 4, 4, 1]), "database": DATABASE},
+            CLASSES | {"query": np.array([4, 4, 4, 1])},
             None,
             "the query labels are not those of protocol p: 2 classes or labels instead of 3",
         ),
         (
-            {"query": QUERY, "database": np.array([1, 7, 7, 4, 4, 4, 7])},
+            CLASSES | {"database": DATABASE[::-1]},
             None,
-            "3 classes or labels instead of 4",
+            "the database labels are not those of protocol p in its",
         ),
         (
-            {"query": QUERY, "database": DATABASE[::-1]},
+            CLASSES | {"query": QUERY[[0, 2, 1, 3]]},
             None,
-            "the database labels are not those of protocol p in its order",
-        ),
-        (
-            {"query": QUERY[[0, 2, 1, 3]], "database": DATABASE},
-            None,
-            "the query labels are not those of protocol p in its order",
+            "the query labels are not those of protocol p in its",
         ),
         # Queries 0 and 1 have one class: only their row numbers can tell that they were exchanged.
         (
@@ -104,23 +95,13 @@ def test_what_is_compared_is_what_both_know():
     ],
 )
 def test_what_differs_is_said_in_one_line(labels, items, message):
-    with pytest.raises(ValueError, match=re.escape(message)) as found:
+    with refused(message):
         check(describe(labels, items), describe(CLASSES, ITEMS), "protocol p")
-    assert "\n" not in str(found.value)
-
-
-def test_long_lists_of_counts_are_cut():
-    queries, sizes = np.arange(60) % 3, np.append(np.arange(2, 61), 1)
-    mine = {"query": queries, "database": np.resize(np.arange(60), sizes.sum())}
-    theirs = {"query": queries, "database": np.repeat(np.arange(60), sizes)}
-    message = "classes of 30, 30, 30, … (58 classes) items instead of 1, 2, 3, … (58 classes)"
-    with pytest.raises(ValueError, match=re.escape(message)):
-        check(describe(mine), describe(theirs), "p")
 
 
 def test_row_numbers_that_fit_no_labels_are_refused():
-    with pytest.raises(ValueError, match="4 queries labels, but 3 row numbers"):
+    with refused("4 queries labels, but 3 row numbers"):
         describe(CLASSES, {"query": np.arange(3)})
-    with pytest.raises(ValueError, match=r"query_items\[1\] is 0.5; it must be an integer"):
+    with refused("query_items[1] is 0.5; it must be an integer"):
         describe(CLASSES, {"query": np.arange(4) / 2})
     assert describe(CLASSES, {"query": np.arange(4.0)}) == describe(CLASSES, {"query": np.arange(4)})

@@ -7,20 +7,8 @@ import pytest
 from tiebench.rankings import rank_sums
 
 FAR = [
-    1,
-    2,
-    3,
-    10,
-    4096,
-    2**20 - 1,
-    2**20,
-    2**20 + 1,
-    2**20 + 4096,
-    2**20 + 4097,
-    10**7,
-    10**8 - 1,
-    10**8,
-    10**9,
+    *(1, 2, 3, 10, 4096, 2**20 - 1, 2**20, 2**20 + 1, 2**20 + 4096, 2**20 + 4097),
+    *(10**7, 10**8 - 1, 10**8, 10**9),
 ]
 
 
@@ -48,9 +36,8 @@ def test_sums_of_a_tie_are_exact_to_double_precision(begin, length):
     ]
     for sums, expected in zip((rank_sums.harmonic(10**8), rank_sums.discounts(10**8)), exact):
         # Ties of one item far out are differences of sums near 10^7: a few of their 19 digits are lost.
-        assert sums.between(begins, ends)[0] == pytest.approx(
-            float(expected), rel=2e-9 if length < 3 else 1e-11
-        )
+        close = pytest.approx(float(expected), rel=2e-9 if length < 3 else 1e-11)
+        assert sums.between(begins, ends)[0] == close
 
 
 def test_shapes_and_the_edges_of_the_table():
@@ -59,7 +46,5 @@ def test_shapes_and_the_edges_of_the_table():
     steps = np.diff(sums.at(ranks.ravel()))
     assert sums.at(ranks).shape == ranks.shape
     assert steps.astype(float) == pytest.approx(1 / ranks.ravel()[1:], rel=1e-11)
-    assert rank_sums.harmonic(3).at(np.array([[0, 1], [2, 3]])).astype(float).tolist() == [
-        [0, 1],
-        [1.5, 11 / 6],
-    ]
+    few = rank_sums.harmonic(3).at(np.array([[0, 1], [2, 3]]))
+    assert few.astype(float).tolist() == [[0, 1], [1.5, 11 / 6]]

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from refusals import refused
 from scipy.special import digamma, expi, polygamma
 
 from tiebench.affinities import AffinityBlocks
@@ -31,13 +32,6 @@ def evaluate(objective, codes, affinity, bins, delta=1.0, backend="auto"):
     return function(codes, affinity, bins, delta, simplified=objective.endswith("_s"), backend=backend)
 
 
-def is_graded(objective):
-    return objective.startswith("dcg")
-
-
-# -- the plain formulas, differentiated by autograd --------------------------------------------------------
-
-
 def soft_histograms(codes, affinity, bins, delta):
     """c (M, bins + 1) of all items and c_v {level: (M, bins + 1)}: eq. (delta), an M x M x bins tensor."""
     items, bits = codes.shape
@@ -58,7 +52,7 @@ def plain_objective(objective, codes, affinity, bins, delta=1.0):
     (digamma; Euler-Maclaurin), MIHash's mutual information. One query, one bin at a time: nothing clever."""
     c, by_level = soft_histograms(codes, affinity, bins, delta)
     positive = sum((h for level, h in by_level.items() if level > 0), torch.zeros_like(c))
-    values = []
+    graded, values = objective.startswith("dcg"), []
     for i in range(len(codes)):
         row = [int(affinity[i, j]) for j in range(len(codes)) if j != i]
         relevant, items = sum(a > 0 for a in row), len(row)
@@ -70,8 +64,10 @@ def plain_objective(objective, codes, affinity, bins, delta=1.0):
         )
         value = c[i].sum() * 0
         before, before_positive = 0.0 * value, 0.0 * value
+        if objective == "dcg_r":
+            through = discount_sum(torch.cat([c[i, :1] * 0, c[i].cumsum(0)]))  # up to each bin
         if relevant == 0 or (objective == "mi" and relevant == items):
-            values.append(value + (1.0 if is_graded(objective) else 0.0))
+            values.append(value + (1.0 if graded else 0.0))
             continue
         for d in range(bins + 1):
             n, p = c[i, d], positive[i, d]
@@ -95,9 +91,9 @@ def plain_objective(objective, codes, affinity, bins, delta=1.0):
                 bracket = slope * n + (before_positive + 1 - slope * (before + 1)) * harmonic
                 value = value + p / n / relevant * bracket
             elif n > 1e-12 and objective == "dcg_r":
-                value = value + gains[d] / n * (discount_sum(end) - discount_sum(before))
+                value = value + gains[d] / n * (through[d + 1] - through[d])
             before, before_positive = end, end_positive
-        values.append(value / ideal if is_graded(objective) else value)
+        values.append(value / ideal if graded else value)
     return torch.stack(values)
 
 
@@ -125,9 +121,6 @@ class LogarithmicIntegral(torch.autograd.Function):
     def backward(context, upstream):
         (x,) = context.saved_tensors
         return upstream / torch.log(x)
-
-
-# -- batches ------------------------------------------------------------------------------------------------
 
 
 def batch(seed, items, bits, bins, delta, levels=2, symmetric=True, ties=True):
@@ -183,45 +176,50 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+def by_case(cases):
+    return pytest.mark.parametrize("case", cases, ids=lambda case: "-".join(map(str, case)))
+
+
 @pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
-def test_values_and_gradients_are_those_of_the_plain_formulas(case, objective, backend):
+@by_case(CASES)
+def test_values_and_gradients_are_those_of_the_plain_formulas(case, objective):
     items, bits, bins, delta, levels, symmetric = case
     codes, affinity = batch(0, items, bits, bins, delta, levels, symmetric)
     upstream = torch.from_numpy(np.random.default_rng(1).normal(size=items))
-    ours = codes.clone().requires_grad_()
-    values = evaluate(objective, ours, affinity, bins, delta, backend)
-    values.backward(upstream)
     theirs = codes.clone().requires_grad_()
     expected = plain_objective(objective, theirs, affinity, bins, delta)
     expected.backward(upstream)
     tolerance = 3e-6 if objective == "dcg_r" else 1e-9  # its sums are interpolated between tabled knots
-    assert values.dtype == torch.float64
-    assert torch.allclose(values, expected, rtol=0, atol=tolerance)
-    assert torch.allclose(ours.grad, theirs.grad, rtol=0, atol=10 * tolerance)
+    for backend in BACKENDS:
+        ours = codes.clone().requires_grad_()
+        values = evaluate(objective, ours, affinity, bins, delta, backend)
+        values.backward(upstream)
+        assert values.dtype == torch.float64
+        assert torch.allclose(values, expected, rtol=0, atol=tolerance)
+        assert torch.allclose(ours.grad, theirs.grad, rtol=0, atol=10 * tolerance)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("case", CASES[1::3], ids=lambda case: "-".join(map(str, case)))
-def test_gradients_are_finite_differences(case, objective, backend):
+@by_case(CASES[1::3])
+def test_gradients_are_finite_differences(case, objective):
     items, bits, bins, delta, levels, symmetric = case
     codes, affinity = batch(7, items, bits, bins, delta, levels, symmetric)
     upstream = torch.from_numpy(np.random.default_rng(2).normal(size=items))
 
-    def weighted(moved):
+    def weighted(moved, backend="compiled"):
         return evaluate(objective, moved, affinity, bins, delta, backend) @ upstream
 
-    ours = codes.clone().requires_grad_()
-    weighted(ours).backward()
-    assert torch.allclose(ours.grad, central_differences(weighted, codes), rtol=1e-5, atol=2e-7)
-    assert ours.grad.abs().max() > 1e-3
+    differences = central_differences(weighted, codes)
+    for backend in BACKENDS:
+        ours = codes.clone().requires_grad_()
+        weighted(ours, backend).backward()
+        assert torch.allclose(ours.grad, differences, rtol=1e-5, atol=2e-7)
+        assert ours.grad.abs().max() > 1e-3
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 2e-4)])
-@pytest.mark.parametrize(("bins", "delta"), [(16, 1.0), (7, 1.0), (40, 1.0), (16, 1.5), (10, 3.0)])
+@pytest.mark.parametrize(("bins", "delta"), [(16, 1.0), (7, 1.0), (40, 1.0), (10, 3.0)])
 def test_compiled_and_torch_agree_on_a_training_batch(objective, dtype, tolerance, bins, delta, device):
     codes, affinity = batch(11, 64, 16, bins, delta, levels=5)
     upstream = torch.from_numpy(np.random.default_rng(5).normal(size=64)).to(dtype)
@@ -246,14 +244,10 @@ def test_slopes_of_items_at_a_centre_towards_an_empty_bin_are_forward_difference
     """Where codes are binary: each item is at a centre, and the next one may hold nothing yet."""
     row = np.array([0.0, 0, 0, 2, 2, 2, 4, 4])  # the first is the query itself
     affinity = np.tile([0, 1, 0, 1, 2, 0, 0, 1], (8, 1))
-    discounts = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(2, 10)))])
 
     def value_and_slopes(row):
-        positions, values = np.tile(row, (8, 1)), np.empty(8)
-        assert kernels.objective_and_slopes(
-            positions, affinity, 6, 1.0, number, discounts, discount_sum_table(16), values
-        )
-        return values[0], positions[0]
+        values, slopes = rows(np.tile(row, (8, 1)), affinity, number, 6)
+        return values[0], slopes[0]
 
     value, slopes = value_and_slopes(row)
     for item in range(1, 8):
@@ -296,7 +290,7 @@ def test_slopes_of_mutual_information_at_centres_take_no_share_as_a_whole_one():
 
 
 @pytest.mark.parametrize("number", range(5))
-@pytest.mark.parametrize("items", [2, 3, 64, 65, 600])
+@pytest.mark.parametrize("items", [2, 65, 600])
 @pytest.mark.parametrize(
     ("levels", "tolerance"),
     [((0, 1), 1e-9), ((0, 0, 1, 3), 1e-9), ((0, 2, 7, 8), 1e-6), ((0, 10), 1e-5), ((0, 20), 1e-5)],
@@ -307,6 +301,7 @@ def test_float32_rows_are_those_of_float64_at_the_same_positions(number, items, 
     bins = 12
     positions = generator.uniform(-0.4, bins + 0.4, (items, items)).astype(np.float32)
     positions[:, ::7] = positions[:, ::7].round()
+    positions[0], positions[1] = 0, bins  # all in one bin
     affinity = generator.choice(levels, (items, items))
     values, slopes = rows(positions, affinity, number, bins)
     exact_values, exact_slopes = rows(positions.astype(np.float64), affinity, number, bins)
@@ -314,22 +309,6 @@ def test_float32_rows_are_those_of_float64_at_the_same_positions(number, items, 
     np.testing.assert_allclose(values, exact_values, rtol=0, atol=tolerance)
     largest = np.abs(exact_slopes).max()
     np.testing.assert_allclose(slopes, exact_slopes, rtol=0, atol=(tolerance + 1e-6) * max(largest, 1e-3))
-
-
-@pytest.mark.parametrize("graded", [False, True])
-@pytest.mark.parametrize("share", [-0.5, 1.0, 1.5])
-@pytest.mark.parametrize(("items", "gain", "room"), [(64, 1.0, 6), (16, 15.0, 8), (1 << 18, 1.0, 18)])
-def test_integers_hold_the_shares_of_items_that_all_lie_at_an_end_of_the_bins(
-    items, gain, room, share, graded
-):
-    slots, shares = np.full(items, 2, np.uint32), np.full(items, share, np.float32)
-    gains = np.full(items, gain)
-    gains[5] = 0  # the query itself
-    sums, first, second = np.empty((2, 8), np.int64), np.empty(items, np.int64), np.empty(items, np.int64)
-    found = np.empty((2, 4))
-    kernels._histograms_fixed(slots, shares, gains, 5, graded, room, sums, first, second, found)
-    expected = (items - 1) * np.array([0, 0, 1 - share, share])
-    np.testing.assert_allclose(found, [expected, gain * graded * expected], rtol=1e-6)
 
 
 @pytest.mark.parametrize("number", range(5))
@@ -363,9 +342,6 @@ def test_compiled_and_torch_agree_on_binary_codes(objective, repeats):
     assert gradients[0].abs().max() > 0.01
 
 
-# -- known answers ------------------------------------------------------------------------------------------
-
-
 def codes_at(distances, bits):
     """A query of +1 and one item per Hamming distance: float64 (1 + n, bits) in {-1, +1}."""
     codes = torch.ones(1 + len(distances), bits, dtype=torch.float64)
@@ -375,27 +351,21 @@ def codes_at(distances, bits):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_known_answers_on_hard_histograms(backend):
-    # Items (3, 2, 4) by distance, relevant (2, 1, 0).
-    affinity = torch.zeros(10, 10, dtype=torch.int64)
-    affinity[0, 1:] = torch.tensor([1, 1, 0, 1, 0, 0, 0, 0, 0])
-    codes = codes_at([0, 0, 0, 1, 1, 2, 2, 2, 2], 2)
-    simplified = relaxed.average_precision(codes, affinity, 2, backend=backend)
-    full = relaxed.average_precision(codes, affinity, 2, simplified=False, backend=backend)
-    assert simplified[0].item() == pytest.approx(0.722222, abs=5e-7)
-    assert full[0].item() == pytest.approx(0.762037, abs=5e-7)
-    # Affinities by distance [2, 0, 1], [3, 0], [0, 1].
-    affinity = torch.zeros(8, 8, dtype=torch.int64)
-    affinity[0, 1:] = torch.tensor([2, 0, 1, 3, 0, 0, 1])
-    codes = codes_at([0, 0, 0, 1, 1, 2, 2], 2)
-    ideal = 9.823466
-    simplified = relaxed.ndcg(codes, affinity, 2, backend=backend)
-    full = relaxed.ndcg(codes, affinity, 2, simplified=False, backend=backend)
-    assert simplified[0].item() == pytest.approx(5.713915 / ideal, abs=5e-7)
-    assert full[0].item() == pytest.approx(0.615604, abs=5e-7)
-
-
-# -- the exact metrics --------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("function", "levels", "distances", "known"),
+    [
+        # Items (3, 2, 4) by distance, relevant (2, 1, 0).
+        (relaxed.average_precision, [1, 1, 0, 1, *[0] * 5], [0, 0, 0, 1, 1, *[2] * 4], (0.722222, 0.762037)),
+        # Affinities by distance [2, 0, 1], [3, 0], [0, 1].
+        (relaxed.ndcg, [2, 0, 1, 3, 0, 0, 1], [0, 0, 0, 1, 1, 2, 2], (5.713915 / 9.823466, 0.615604)),
+    ],
+)
+def test_known_answers_on_hard_histograms(function, levels, distances, known, backend):
+    affinity = torch.zeros(len(levels) + 1, len(levels) + 1, dtype=torch.int64)
+    affinity[0, 1:] = torch.tensor(levels)
+    for simplified, value in zip((True, False), known):
+        found = function(codes_at(distances, 2), affinity, 2, simplified=simplified, backend=backend)
+        assert found[0].item() == pytest.approx(value, abs=5e-7)
 
 
 def exact_of_each_item(signs, affinity):
@@ -418,13 +388,11 @@ def test_full_relaxations_of_binary_codes_are_the_exact_metrics(items, bits, see
     signs = generator.choice([-1.0, 1.0], size=(items, bits))
     affinity = generator.integers(0, 5, (items, items)) * generator.integers(0, 2, (items, items))
     affinity[1] = 0
-    average_precision, ndcg = exact_of_each_item(signs, affinity)
-    codes = torch.from_numpy(signs)
-    options = {"bins": bits, "simplified": False, "backend": backend}
-    ours = relaxed.average_precision(codes, torch.from_numpy(affinity), **options)
-    assert ours.numpy() == pytest.approx(average_precision, abs=1e-9)
-    ours = relaxed.ndcg(codes, torch.from_numpy(affinity), **options)
-    assert ours.numpy() == pytest.approx(ndcg, abs=1e-9)
+    functions = relaxed.average_precision, relaxed.ndcg
+    for function, expected in zip(functions, exact_of_each_item(signs, affinity)):
+        tensors = torch.from_numpy(signs), torch.from_numpy(affinity)
+        found = function(*tensors, bits, simplified=False, backend=backend)
+        assert found.numpy() == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -437,19 +405,18 @@ def test_any_order_of_many_items_of_one_level_is_ideal(items, level, backend):
     assert values.numpy() == pytest.approx(np.ones(items), abs=1e-9)
 
 
-def large_prefix_histograms(seed, bins=6, queries=20):
+def large_prefix_histograms():
     """c, c+ (Q, bins) with a large first bin that holds nothing relevant: C_{d-1} >= 100 where it matters."""
-    generator = np.random.default_rng(seed)
-    c = generator.uniform(2, 60, (queries, bins))
-    c[:, 0] = generator.uniform(100, 1000, queries)
+    generator = np.random.default_rng(0)
+    c = generator.uniform(2, 60, (60, 6))
+    c[:, 0] = generator.uniform(100, 1000, 60)
     positive = c * generator.uniform(0.05, 0.95, c.shape)
     positive[:, 0] = 0
     return c, positive
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_proposition_2_as_printed_differs_by_less_than_the_paper_s_error_bound(seed):
-    c, positive = large_prefix_histograms(seed)
+def test_proposition_2_as_printed_differs_by_less_than_the_paper_s_error_bound():
+    c, positive = large_prefix_histograms()
     end, end_positive = np.cumsum(c, 1), np.cumsum(positive, 1)
     before, before_positive = end - c, end_positive - positive
     relevant = np.ceil(end_positive[:, -1])
@@ -468,9 +435,8 @@ def test_proposition_2_as_printed_differs_by_less_than_the_paper_s_error_bound(s
     assert ours == pytest.approx(tighter.sum(1) / relevant, abs=1e-5)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_proposition_2_of_dcg_as_printed_differs_by_less_than_the_trapezoid_bound(seed):
-    c, gains = large_prefix_histograms(seed)
+def test_proposition_2_of_dcg_as_printed_differs_by_less_than_the_trapezoid_bound():
+    c, gains = large_prefix_histograms()
     end = np.cumsum(c, 1)
     before = end - c
     # No gain lies in the first bin, where the printed formula is infinite.
@@ -528,25 +494,6 @@ def test_curvature_of_a_bin_of_about_one_item_is_its_limit(before, away):
     assert formulas._curvature(before, 1 + away) == pytest.approx(expected, rel=1e-3, abs=1e-6)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize(("bins", "bits"), [(6, 6), (4, 12), (12, 12)])
-def test_simplified_dcg_is_a_lower_bound(bins, bits, backend):
-    """By Jensen on whole counts, so codes in {-1, +1}; with soft counts far below 1 it need not be."""
-    for seed in range(5):
-        generator = np.random.default_rng(seed)
-        signs = generator.choice([-1.0, 1.0], size=(30, bins))
-        codes = torch.from_numpy(np.repeat(signs, bits // bins, axis=1))  # distances in whole bins
-        affinity = torch.from_numpy(generator.integers(0, 6, (30, 30)))
-        simplified = relaxed.ndcg(codes, affinity, bins, backend=backend)
-        full = relaxed.ndcg(codes, affinity, bins, simplified=False, backend=backend)
-        assert torch.all(simplified <= full + 1e-9)
-        assert torch.any(simplified < full - 1e-5)
-        assert torch.all(full <= 1 + 1e-9)
-
-
-# -- what does not matter, and what does --------------------------------------------------------------------
-
-
 def value_and_gradient(objective, codes, affinity, bins, delta, backend):
     leaf = codes.clone().requires_grad_()
     values = evaluate(objective, leaf, affinity, bins, delta, backend)
@@ -560,12 +507,10 @@ def value_and_gradient(objective, codes, affinity, bins, delta, backend):
 def test_the_diagonal_of_the_affinity_is_ignored(objective, delta, backend):
     codes, affinity = batch(4, 12, 8, 8, delta, levels=3)
     reference = value_and_gradient(objective, codes, affinity, 8, delta, backend)
-    for diagonal in (0, 1, 255, -1, 1000):  # the last two are out of range
+    for diagonal in (0, 1, -1, 1000):  # the last two are out of range
         changed = affinity.clone().fill_diagonal_(diagonal)
-        for ours, expected in zip(
-            value_and_gradient(objective, codes, changed, 8, delta, backend), reference, strict=True
-        ):
-            assert torch.equal(ours, expected)
+        found = value_and_gradient(objective, codes, changed, 8, delta, backend)
+        assert all(torch.equal(*both) for both in zip(found, reference, strict=True))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -574,8 +519,7 @@ def test_average_precision_only_asks_whether_affinity_is_positive(objective, bac
     codes, affinity = batch(5, 14, 8, 8, 1.0, levels=9)
     graded = value_and_gradient(objective, codes, affinity, 8, 1.0, backend)
     binary = value_and_gradient(objective, codes, (affinity > 0).long(), 8, 1.0, backend)
-    assert torch.equal(graded[0], binary[0])
-    assert torch.equal(graded[1], binary[1])
+    assert torch.equal(graded[0], binary[0]) and torch.equal(graded[1], binary[1])
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -587,7 +531,7 @@ def test_affinities_of_any_integer_type_are_the_same(backend):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("level", [10, 60, 200, 255])
+@pytest.mark.parametrize("level", [10, 60, 255])
 def test_high_affinities_rank_as_formula_says_in_every_backend_and_precision(level, dtype):
     """One item of a high affinity: NDCG is its discount over that of the first rank, whatever the level."""
     codes = codes_at([0, 1, 2, 3], 4).to(dtype)
@@ -628,48 +572,35 @@ def test_mutual_information_of_a_batch_of_one_class_is_zero_and_never_exceeds_th
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize(
     ("value", "said"),
     [
         (math.nan, "NaN"),
-        (math.inf, "between -1 and 1, as tanh of outputs does, not inf"),
-        (-math.inf, "between -1 and 1, as tanh of outputs does, not -inf"),
-        (3.25, "between -1 and 1, as tanh of outputs does, not 3.25"),
-        (-1.5, "between -1 and 1, as tanh of outputs does, not -1.5"),
+        *((value, f"between -1 and 1, .* not {value:g}$") for value in (math.inf, -math.inf, 3.25, -1.5)),
     ],
 )
-def test_codes_that_are_no_relaxed_bits_are_refused(objective, backend, value, said):
+def test_codes_that_are_no_relaxed_bits_are_refused(backend, value, said):
     """Their distances would leave 0 to b: NDCG would be NaN, and mutual information exceed its entropy."""
     codes, affinity = batch(8, 10, 8, 8, 1.0, levels=3)
     codes[5, 2] = value
-    with pytest.raises(ValueError, match=f"^codes .*{said}") as caught:
-        evaluate(objective, codes.requires_grad_(), affinity, 8, 1.0, backend)
+    with refused(pattern=f"^codes .*{said}") as caught:
+        relaxed.ndcg(codes.requires_grad_(), affinity, 8, backend=backend)
     assert isinstance(caught.value, NotANumber) == math.isnan(value)
     codes = codes.detach()
-    codes[5, 2] = math.copysign(1.0, value) if value == value else 1.0  # the bits themselves are in range
-    assert torch.isfinite(evaluate(objective, codes, affinity, 8, 1.0, backend)).all()
+    codes[5, 2] = -1.0 if value < 0 else 1.0  # the bits themselves are in range
+    for objective in OBJECTIVES:
+        assert torch.isfinite(evaluate(objective, codes, affinity, 8, 1.0, backend)).all()
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_second_derivatives_are_refused_or_right(objective, backend):
+def test_second_derivatives_are_refused(backend):
     """They are not offered: silence with a wrong value would be worse than an error."""
     codes, affinity = batch(9, 7, 5, 5, 1.0, levels=3)
     leaf = codes.clone().requires_grad_()
-
-    def penalty(x):
-        (gradient,) = torch.autograd.grad(
-            (evaluate(objective, x, affinity, 5, 1.0, backend) ** 2).sum(), x, create_graph=True
-        )
-        return (gradient**2).sum()
-
-    try:
-        (ours,) = torch.autograd.grad(penalty(leaf), leaf)
-    except RuntimeError:
-        return
-    difference = central_differences(lambda x: penalty(x.clone().requires_grad_()).detach(), codes)
-    assert torch.allclose(ours, difference, rtol=1e-4, atol=1e-5)
+    objective = relaxed.ndcg(leaf, affinity, 5, backend=backend).square().sum()
+    (gradient,) = torch.autograd.grad(objective, leaf, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        gradient.square().sum().backward()
 
 
 @pytest.mark.thorough
@@ -683,14 +614,9 @@ def test_the_tensor_path_needs_no_numba():
         from tiebench.losses import relaxed
         codes = torch.tensor({codes.tolist()}, dtype=torch.float64)
         affinity = torch.tensor({affinity.tolist()})
-        values = [
-            relaxed.average_precision(codes, affinity, 6),
-            relaxed.average_precision(codes, affinity, 6, simplified=False),
-            relaxed.ndcg(codes, affinity, 6),
-            relaxed.ndcg(codes, affinity, 6, simplified=False),
-            relaxed.mutual_information(codes, affinity, 6),
-        ]
-        print(json.dumps([value.tolist() for value in values]))
+        given, functions = (codes, affinity, 6), (relaxed.average_precision, relaxed.ndcg)
+        values = [one(*given, simplified=simplified) for one in functions for simplified in (True, False)]
+        print(json.dumps([value.tolist() for value in (*values, relaxed.mutual_information(*given))]))
         try:
             relaxed.ndcg(codes, affinity, 6, backend="compiled")
         except ValueError as error:
@@ -702,65 +628,36 @@ def test_the_tensor_path_needs_no_numba():
     assert "Numba" in error
 
 
-# -- bad input ----------------------------------------------------------------------------------------------
-
-
 def good():
     return {"codes": torch.zeros(5, 4) + 0.1, "affinity": torch.eye(5, dtype=torch.int64), "bins": 4}
 
 
 BAD = {
-    "codes of one dimension": {"codes": torch.zeros(5)},
-    "codes of three dimensions": {"codes": torch.zeros(5, 4, 1)},
-    "integer codes": {"codes": torch.ones(5, 4, dtype=torch.int64)},
-    "codes of no bits": {"codes": torch.zeros(5, 0)},
-    "codes of no items": {"codes": torch.zeros(0, 4)},
-    "codes as an array": {"codes": np.zeros((5, 4), np.float32)},
-    "affinity of other items": {"affinity": torch.eye(4, dtype=torch.int64)},
-    "affinity of one dimension": {"affinity": torch.ones(5, dtype=torch.int64)},
-    "affinity not square": {"affinity": torch.ones(5, 4, dtype=torch.int64)},
-    "float affinity": {"affinity": torch.eye(5)},
-    "complex affinity": {"affinity": torch.eye(5).to(torch.complex64)},
-    "no bins": {"bins": 0},
-    "negative bins": {"bins": -3},
-    "broken bins": {"bins": 2.5},
-    "infinite bins": {"bins": math.inf},
-    "NaN bins": {"bins": math.nan},
-    "true bins": {"bins": True},
-    "bins as text": {"bins": "4"},
-    "true delta": {"delta": True},
-    "delta as text": {"delta": "1"},
-    "delta 0": {"delta": 0.0},
-    "negative delta": {"delta": -1.0},
-    "NaN delta": {"delta": math.nan},
-    "infinite delta": {"delta": math.inf},
-    "unknown backend": {"backend": "numba"},
+    "codes": [
+        *(torch.zeros(shape) for shape in ((5,), (5, 4, 1), (5, 0), (0, 4))),
+        *(torch.ones(5, 4, dtype=torch.int64), np.zeros((5, 4), np.float32)),
+    ],
+    "affinity": [
+        *(torch.ones(shape, dtype=torch.int64) for shape in ((4, 4), (5,), (5, 4))),
+        *(torch.eye(5), torch.eye(5).to(torch.complex64)),
+    ],
+    "bins": [0, -3, 2.5, math.inf, math.nan, True, "4"],
+    "delta": [True, "1", 0.0, -1.0, math.nan, math.inf],
+    "backend": ["numba"],
 }
 
 
-@pytest.mark.parametrize("change", BAD.values(), ids=BAD.keys())
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_bad_arguments_are_value_errors(objective, change):
-    arguments = good() | change
-    (key,) = change
-    name = "affinity" if key == "affinity" else key
-    for backend in BACKENDS if "backend" not in change else [change["backend"]]:
-        with pytest.raises(ValueError, match=name):
-            evaluate(
-                objective,
-                arguments["codes"],
-                arguments["affinity"],
-                arguments["bins"],
-                arguments.get("delta", 1.0),
-                backend,
-            )
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name in BAD for value in BAD[name]])
+def test_bad_arguments_are_value_errors(name, value):
+    with refused(name):
+        relaxed.ndcg(**good() | {name: value})
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("objective", ["ap_s", "dcg_s"])
 @pytest.mark.parametrize("level", [-1, 256, 1 << 40])
 def test_affinities_out_of_range_are_value_errors(objective, level, backend):
     arguments = good()
     arguments["affinity"][1, 2] = level
-    with pytest.raises(ValueError, match="affinity"):
+    with refused("affinity"):
         evaluate(objective, arguments["codes"], arguments["affinity"], 4, 1.0, backend)

@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from tiebench.affinities import SparseJudgements
 from tiebench.codes.packing import pack
@@ -34,24 +35,25 @@ def metrics_of(levels, judged):
     return found
 
 
+def judgements_of(affinity):
+    return SparseJudgements(*np.nonzero(affinity), affinity[affinity > 0], affinity.shape)
+
+
 def case(seed, items=11, bits=4):
     rng = np.random.default_rng(seed)
     query, database = rng.integers(0, 2, (3, bits)), rng.integers(0, 2, (items, bits))
     affinity = rng.choice([0, 0, 0, 1, 2], (3, items)) * (rng.random((3, 1)) < 0.9)
     scores = rng.integers(0, 6, (3, items)) / 2 if seed % 2 else rng.normal(size=(3, items))
-    judged = SparseJudgements(*np.nonzero(affinity), affinity[affinity > 0], affinity.shape)
-    return query, database, affinity, scores, judged
+    return query, database, affinity, scores, judgements_of(affinity)
 
 
 @pytest.mark.parametrize("candidates", [1, 2, 4, 7, 11, 30])
 @pytest.mark.parametrize("seed", range(6))
 def test_rescoring_equals_brute_force_over_all_choices(seed, candidates):
     query, database, affinity, scores, judged = case(seed)
-    found = rescored(
-        pack(query), pack(database), 4, judged, lambda q, items: scores[q, items], candidates, AT
-    )
-    distances = (query[:, None] != database).sum(axis=2)
-    check_all_choices(found, distances, affinity, scores, candidates)
+    codes = pack(query), pack(database), 4
+    found = rescored(*codes, judged, lambda q, items: scores[q, items], candidates, AT)
+    check_all_choices(found, (query[:, None] != database).sum(axis=2), affinity, scores, candidates)
 
 
 @pytest.mark.parametrize("candidates", [1, 5, 11])
@@ -84,65 +86,32 @@ def test_with_all_candidates_it_is_the_better_ranking_and_with_distances_the_ran
     rng = np.random.default_rng(0)
     query, database = rng.integers(0, 2, (20, 12)), rng.integers(0, 2, (500, 12))
     affinity = (rng.random((20, 500)) < 0.02).astype(int)
-    judged = SparseJudgements(*np.nonzero(affinity), affinity[affinity > 0], affinity.shape)
+    judged = judgements_of(affinity)
     scores = rng.normal(size=affinity.shape)
     codes = pack(query), pack(database)
     whole = rescored(*codes, 12, judged, lambda q, items: scores[q, items], 500, (10,))
     ranked = exact.ndcg(ranked_histograms(scores, affinity, judged.levels), 10)
-    for values in (whole["ndcg@10"].expected, whole["ndcg@10"].minimum, whole["ndcg@10"].maximum):
-        assert np.allclose(values, ranked.expected, atol=1e-12)
+    assert all(np.allclose(values, ranked.expected, atol=1e-12) for values in whole["ndcg@10"])
     found = rescored(*codes, 12, judged, lambda q, items: scores[q, items], 40, (40,))["recall@40"]
     by_codes = exact.precision(joint_histograms(*codes, 12, judged), 40)
+    relevant = affinity.sum(axis=1)
     for one, other in zip(found, by_codes):
-        relevant = affinity.sum(axis=1)
         assert np.allclose(one, np.where(relevant > 0, 40 * other / np.maximum(relevant, 1), 0), atol=1e-9)
 
 
-def test_asymmetric_similarity_is_a_plain_sum_and_equal_codes_tie():
-    rng = np.random.default_rng(1)
-    query, database = rng.normal(size=(7, 37)), rng.integers(0, 2, (90, 37))
-    database[50:] = database[rng.integers(0, 50, 40)]
-    found = asymmetric_similarity(query, pack(database), 37)
-    plain = [[sum(q * (1 if bit else -1) for q, bit in zip(row, code)) for code in database] for row in query]
-    assert np.allclose(found, plain)
-    _, same = np.unique(database, axis=0, return_inverse=True)
-    for one, other in combinations(range(90), 2):
-        if same[one] == same[other]:
-            assert np.array_equal(found[:, one], found[:, other])
-
-
-def test_estimated_similarity_is_a_plain_sum_and_equal_items_tie():
+def test_asymmetric_and_estimated_similarities_are_plain_sums_and_equal_items_tie():
     rng = np.random.default_rng(4)
-    query, database = rng.normal(size=(7, 37)), rng.integers(0, 2, (90, 37))
-    factors = rng.normal(size=(90, 2)).astype(np.float32)
-    same = np.concatenate([np.arange(50), rng.integers(0, 50, 40)])
-    database, factors = database[same], factors[same]
+    query, same = rng.normal(size=(7, 37)), np.concatenate([np.arange(50), rng.integers(0, 50, 40)])
+    database = rng.integers(0, 2, (90, 37))[same]
+    factors = rng.normal(size=(90, 2)).astype(np.float32)[same]
+    plain = [[sum(q * (1 if bit else -1) for q, bit in zip(row, code)) for code in database] for row in query]
+    found = asymmetric_similarity(query, pack(database), 37)
+    assert np.allclose(found, plain) and np.array_equal(found, found[:, same])
     found = estimated_similarity(query, pack(database), factors, 37)
-    plain = [
-        [
-            float(scale) * sum(q * (1 if bit else -1) for q, bit in zip(row, code)) + float(shift)
-            for code, (scale, shift) in zip(database, factors)
-        ]
-        for row in query
-    ]
-    assert np.allclose(found, plain)
-    assert np.array_equal(found, found[:, same])
+    assert np.allclose(found, factors[:, 0] * plain + factors[:, 1]) and np.array_equal(found, found[:, same])
     for wrong in (factors[:5], np.full((90, 2), np.nan)):
-        with pytest.raises(ValueError, match=r"factors must be finite, of shape \(90, 2\)"):
+        with refused("factors must be finite, of shape (90, 2)"):
             estimated_similarity(query, pack(database), wrong, 37)
-
-
-def test_rankings_by_minus_the_distance_have_the_metrics_of_the_codes():
-    rng = np.random.default_rng(2)
-    query, database = rng.integers(0, 2, (9, 10)), rng.integers(0, 2, (60, 10))
-    affinity = rng.choice([0, 0, 1, 3], (9, 60))
-    judged = SparseJudgements(*np.nonzero(affinity), affinity[affinity > 0], affinity.shape)
-    by_codes = joint_histograms(pack(query), pack(database), 10, judged)
-    similarity = -(query[:, None] != database[None]).sum(axis=2)
-    ranked = ranked_histograms(similarity, np.searchsorted(by_codes.levels, affinity), by_codes.levels)
-    for metric in (exact.average_precision, exact.ndcg, lambda h: exact.ndcg(h, 5)):
-        for one, other in zip(metric(ranked), metric(by_codes)):
-            assert np.allclose(one, other, atol=1e-12)
 
 
 def test_counts_of_ties_by_hand():
@@ -169,17 +138,19 @@ NONE = np.zeros(0, int)
 def test_what_does_not_fit_is_refused(change, message):
     query, database, _, scores, judged = case(0)
     given = {"judgements": judged, "similarity": lambda q, items: scores[q, items], "candidates": 3}
-    with pytest.raises(ValueError, match=message):
+    with refused(message):
         rescored(pack(query), pack(database), 4, **(given | change))
-    for floats, message in ((np.ones((2, 3)), "must be .n, 4., not"), (np.full((2, 4), np.nan), "finite")):
-        with pytest.raises(ValueError, match=message):
+
+
+def test_similarities_and_levels_that_do_not_fit_are_refused():
+    _, database, _, scores, judged = case(0)
+    for floats, message in ((np.ones((2, 3)), "must be (n, 4), not"), (np.full((2, 4), np.nan), "finite")):
+        with refused(message):
             asymmetric_similarity(floats, pack(database), 4)
     for distances in (np.full(11, np.nan), np.zeros(10)):
-        with pytest.raises(ValueError, match="distances of query 0 must be finite, of shape"):
-            rescored_by(lambda q, of=distances: of, **given)
-    with pytest.raises(ValueError, match="finite"):
-        ranked_histograms(np.array([[np.nan]]), np.zeros((1, 1), int), np.arange(2))
-    for level in (-1, 2):
-        with pytest.raises(ValueError, match="level must be 0 to 1, as there are 2 levels"):
-            ranked_histograms(np.ones((1, 1)), np.full((1, 1), level), np.arange(2))
+        with refused("distances of query 0 must be finite, of shape"):
+            rescored_by(lambda q, of=distances: of, judged, lambda q, items: scores[q, items], 3)
+    for score, level, message in ((np.nan, 0, "finite"), (1, -1, "level must be 0 to 1"), (1, 2, "0 to 1")):
+        with refused(message):
+            ranked_histograms(np.full((1, 1), score), np.full((1, 1), level), np.arange(2))
     assert ranked_histograms(np.ones((2, 0)), np.zeros((2, 0), int), np.arange(2)).counts.sum() == 0

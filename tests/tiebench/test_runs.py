@@ -3,14 +3,13 @@
 import csv
 import gzip
 import itertools
-import json
 import math
 
 import numpy as np
 import pytest
+from refusals import refused
 
-from tiebench import score, score_array, score_run
-from tiebench.__main__ import main
+from tiebench import score_array, score_run
 from tiebench.runs import tokens
 from tiebench.runs.scores import LISTS, score_lists
 
@@ -83,10 +82,8 @@ def test_every_measure_is_the_mean_and_range_over_all_orders(gains, normaliser, 
         assert found.queries == list(qrels)
         for measure in MEASURES:
             for row, (query, judged) in enumerate(qrels.items()):
-                values = [
-                    plain(measure, ranking, judged, gains, normaliser, level)
-                    for ranking in orders(run.get(query, {}))
-                ]
+                rankings = orders(run.get(query, {}))
+                values = [plain(measure, one, judged, gains, normaliser, level) for one in rankings]
                 expected = np.mean(values), min(values), max(values)
                 seen = [found.per_query[measure + ending][row] for ending in ("", "_min", "_max")]
                 assert seen == pytest.approx(expected, abs=1e-12), (seed, measure, query)
@@ -126,23 +123,6 @@ def test_scores_that_agree_in_single_precision_are_tied_if_asked_for():
     assert (means["ap_min"], means["ap"], means["ap_max"]) == (0.5, 0.75, 1.0)
 
 
-def test_distances_of_codes_score_as_the_codes_do():
-    """Two ways to the same numbers: joint histograms, and blocks of a matrix of scores."""
-    rng = np.random.default_rng(3)
-    query, database = rng.integers(0, 2, (9, 8)), rng.integers(0, 2, (300, 8))
-    labels = rng.random((309, 4)) < 0.3
-    labels[:9, 0] = labels[9, 0] = True
-    settings = {"ap_at_normaliser": "hits"}
-    expected = score(query, database, labels[:9], labels[9:], at=(7, 100), **settings).per_query
-    distances = (query[:, None] != database).sum(axis=2)
-    affinity = labels[:9].astype(int) @ labels[9:].T.astype(int)
-    measures = [f"{name}@{k}" for name in ("ap", "ndcg", "precision") for k in (7, 100)]
-    measures += ["ap", "ndcg"]
-    found = score_array(-distances, affinity, measures, gains="exponential", **settings).per_query
-    for name, values in found.items():
-        np.testing.assert_allclose(values, expected[name], rtol=1e-12)
-
-
 def written(folder, run, qrels):
     """The run and its judgements as files: interleaved and unsorted lines, as no program writes them."""
     lines = [
@@ -173,7 +153,7 @@ def varied_run():
     return run, qrels
 
 
-def test_files_dictionaries_and_lists_of_ids_score_the_same(tmp_path, monkeypatch, capsys):
+def test_files_dictionaries_and_lists_of_ids_score_the_same(tmp_path, monkeypatch, printed):
     run, qrels = varied_run()
     written(tmp_path, run, qrels)
     expected = score_run(run, qrels, MEASURES)
@@ -185,27 +165,27 @@ def test_files_dictionaries_and_lists_of_ids_score_the_same(tmp_path, monkeypatc
     judged = [(q, d, v) for q, some in qrels.items() for d, v in some.items()]
     arrays = dict(zip(LISTS, (np.array(part) for part in (*zip(*pairs), *zip(*judged)))))
     np.savez(tmp_path / "lists.npz", **arrays)
-    assert main(["score-run", str(tmp_path / "lists.npz"), "--measures", ",".join(MEASURES)]) == 0
-    assert json.loads(capsys.readouterr().out) == expected.means
+    assert printed("score-run", tmp_path / "lists.npz", "--measures", ",".join(MEASURES)) == expected.means
     # A hash under which all documents of a length are equal must not change a thing.
     hashes = tokens.hashes
-    monkeypatch.setattr(
-        tokens, "hashes", lambda t, seed: hashes(t, seed) if seed > 1 else t.length.astype(np.uint64)
-    )
+
+    def by_length(words, seed):
+        return hashes(words, seed) if seed > 1 else words.length.astype(np.uint64)
+
+    monkeypatch.setattr(tokens, "hashes", by_length)
     monkeypatch.setattr(tokens, "_BLOCK", 100)
     assert score_run(tmp_path / "run.txt", tmp_path / "qrels.tsv", MEASURES).means == expected.means
 
 
-def test_the_command_prints_and_writes_what_the_function_returns(tmp_path, capsys):
+def test_the_command_prints_and_writes_what_the_function_returns(tmp_path, printed):
     run, qrels = varied_run()
     written(tmp_path, run, qrels)
-    files = [str(tmp_path / name) for name in ("run.txt", "qrels.txt")]
     options = ["--measures", "ap@5, ndcg@5", "--gains", "exponential", "--ap-at-normaliser", "min"]
-    options += ["--relevant-from", "2", "--per-query", str(tmp_path / "out.csv")]
-    assert main(["score-run", *files, *options]) == 0
+    options += ["--relevant-from", "2", "--per-query", tmp_path / "out.csv"]
+    found = printed("score-run", tmp_path / "run.txt", tmp_path / "qrels.txt", *options)
     settings = {"gains": "exponential", "ap_at_normaliser": "min", "relevant_from": 2}
     expected = score_run(run, qrels, ["ap@5", "ndcg@5"], **settings)
-    assert json.loads(capsys.readouterr().out) == expected.means
+    assert found == expected.means
     with (tmp_path / "out.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [row["query"] for row in rows] == expected.queries
@@ -213,8 +193,8 @@ def test_the_command_prints_and_writes_what_the_function_returns(tmp_path, capsy
         assert [float(row[name]) for row in rows] == values.tolist()
     scores, relevance = np.random.default_rng(0).integers(0, 4, (2, 5, 30))
     np.savez(tmp_path / "dense.npz", scores=scores.astype(np.float16), relevance=relevance)
-    assert main(["score-run", str(tmp_path / "dense.npz"), "--measures", "ap,ndcg"]) == 0
-    assert json.loads(capsys.readouterr().out) == score_array(scores, relevance, ["ap", "ndcg"]).means
+    found = printed("score-run", tmp_path / "dense.npz", "--measures", "ap,ndcg")
+    assert found == score_array(scores, relevance, ["ap", "ndcg"]).means
 
 
 GOOD_RUN, GOOD_QRELS = "1 Q0 a 1 2.5 t\n1 Q0 b 2 2.5 t\n", "1 0 a 1\n"
@@ -224,7 +204,6 @@ GOOD_RUN, GOOD_QRELS = "1 Q0 a 1 2.5 t\n1 Q0 b 2 2.5 t\n", "1 0 a 1\n"
     ("run", "qrels", "message"),
     [
         ("1 Q0 a 1 2.5 t\n\n1 Q0 b 2 2.5\n", GOOD_QRELS, "run.txt: line 3: 5 columns where 6 are expected"),
-        ("1 Q0 a 1 t\n1 Q0 b 2 2.5 t x\n", GOOD_QRELS, "run.txt: line 1: 5 columns where 6 are expected"),
         ("1 Q0 a 1 2.5 t\n1 Q0 b 2 2,5 t\n", GOOD_QRELS, "line 2: the score is not a number: '2,5'"),
         ("1 Q0 a 1 nan t\n", GOOD_QRELS, "run.txt: line 1: the score is not a number: 'nan'"),
         (f"1 Q0 a 1 {'x' * 99} t\n", GOOD_QRELS, "line 1: the score is not a number: 'xxx"),
@@ -236,16 +215,12 @@ GOOD_RUN, GOOD_QRELS = "1 Q0 a 1 2.5 t\n1 Q0 b 2 2.5 t\n", "1 0 a 1\n"
         (GOOD_RUN, "1 0 a 1\n1 a 1\n", "qrels.txt: line 2: 3 columns where 4 are expected"),
         (GOOD_RUN, "\n1 a\n", "qrels.txt: line 2: 2 columns where judgements have 4"),
         (GOOD_RUN, "query-id\tcorpus-id\tscore\n", "qrels.txt: no lines"),
-        (GOOD_RUN, "", "qrels.txt: no lines"),
     ],
 )
-def test_a_malformed_line_ends_in_one_line_with_its_number(tmp_path, capsys, run, qrels, message):
+def test_a_malformed_line_ends_in_one_line_with_its_number(tmp_path, fails, run, qrels, message):
     (tmp_path / "run.txt").write_text(run)
     (tmp_path / "qrels.txt").write_text(qrels)
-    assert main(["score-run", str(tmp_path / "run.txt"), str(tmp_path / "qrels.txt")]) == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
+    assert message in fails("score-run", tmp_path / "run.txt", tmp_path / "qrels.txt")
 
 
 @pytest.mark.parametrize(
@@ -263,43 +238,31 @@ def test_a_malformed_line_ends_in_one_line_with_its_number(tmp_path, capsys, run
     ],
 )
 def test_an_unknown_measure_is_told_what_it_is_called(measure, message):
-    with pytest.raises(ValueError) as caught:
+    with refused(message):
         score_run({"q": {"a": 1.0}}, {"q": {"a": 1}}, [measure])
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+
+
+def lists(values):
+    return score_lists(dict.fromkeys(LISTS, np.array(values, object if "1" in values else None)))
+
+
+ONE = {"q": {"a": 1}}
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: score_run({"q": {"a": np.nan}}, {"q": {"a": 1}}),
-            "run: query 'q': the score is not a number",
-        ),
-        (lambda: score_run({"q": {"a": "x"}}, {"q": {"a": 1}}), "run: every value must be a number"),
-        (lambda: score_run({"q": [1.0]}, {"q": {"a": 1}}), "query 'q' must map documents to numbers"),
-        (lambda: score_run({"q": {"a": 1}}, {"q": {"a": 1.5}}), "qrels: query 'q': the relevance is not an"),
-        (lambda: score_run({"q": {"a": 1}}, {"q": {"a": 1}}, "ap"), "measures must be a list of names"),
-        (lambda: score_run({"q": {"a": 1}}, {"q": {"a": 1}}, gains="cubic"), "gains must be one of linear"),
-        (lambda: score_run({"q": {"a": 1}}, {"q": {"a": 1}}, relevant_from=0), "relevant_from must be a pos"),
-        (
-            lambda: score_run({"q": {"a": 1}}, {"q": {"a": 2000}}, ["ndcg"], gains="exponential"),
-            "use linear gains",
-        ),
-        (lambda: score_run({"q": {}}, {"q": {"a": 1}}), "run: no document is retrieved for a judged query"),
+        (lambda: score_run({"q": {"a": np.nan}}, ONE), "run: query 'q': the score is not a number"),
+        (lambda: score_run(ONE, {"q": {"a": 1.5}}), "qrels: query 'q': the relevance is not an"),
+        (lambda: score_run(ONE, ONE, "ap"), "measures must be a list of names"),
+        (lambda: score_run(ONE, ONE, gains="cubic"), "gains must be one of linear"),
+        (lambda: score_run(ONE, ONE, relevant_from=0), "relevant_from must be a pos"),
+        (lambda: score_run(ONE, {"q": {"a": 2000}}, ["ndcg"], gains="exponential"), "use linear gains"),
+        (lambda: score_run({"q": {}}, ONE), "run: no document is retrieved for a judged query"),
         (lambda: score_lists({"query": np.ones(2)}), "arrays: there is no document, score, judged_query"),
-        (
-            lambda: score_lists(dict.fromkeys(LISTS, np.array([0.5, 1]))),
-            "arrays: query[0] is 0.5; it must be an integer",
-        ),
-        (
-            lambda: score_lists(dict.fromkeys(LISTS, np.array([1, "1"], object))),
-            "arrays: query must be all integers or all text: it holds '1' and 1",
-        ),
-        (
-            lambda: score_lists(dict.fromkeys(LISTS, np.ones((2, 2), int))),
-            "query must be integers or strings (n,), not",
-        ),
+        (lambda: lists([0.5, 1]), "arrays: query[0] is 0.5; it must be an integer"),
+        (lambda: lists([1, "1"]), "arrays: query must be all integers or all text: it holds '1' and 1"),
+        (lambda: lists([[1, 1], [1, 1]]), "query must be integers or strings (n,), not"),
         (lambda: score_array(np.ones((2, 3)), np.ones((2, 4), int)), "must be matrices"),
         (lambda: score_array([[0.5, np.nan]], [[1, 0]]), "NaN, as the one of query 0 and item 1"),
         (lambda: score_array([[0.5, 1.0]], [[1.0, 0.5]]), "relevance[0, 1] is 0.5; it must be an integer"),
@@ -309,13 +272,11 @@ def test_an_unknown_measure_is_told_what_it_is_called(measure, message):
     ],
 )
 def test_values_that_cannot_be_scored_are_refused_in_one_line(call, message):
-    with pytest.raises(ValueError) as caught:
+    with refused(message):
         call()
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
-def test_wrong_arguments_of_the_command_are_refused(tmp_path, capsys):
+def test_wrong_arguments_of_the_command_are_refused(tmp_path, fails, misused):
     np.savez(tmp_path / "other.npz", scores=np.ones((2, 2)))
     (tmp_path / "cut.gz").write_bytes(gzip.compress(GOOD_RUN.encode())[:-9])
     (tmp_path / "qrels.txt").write_text(GOOD_QRELS)
@@ -324,10 +285,6 @@ def test_wrong_arguments_of_the_command_are_refused(tmp_path, capsys):
         (["cut.gz", "qrels.txt"], "cut.gz: not a whole gzip file"),
         (["absent.txt", "qrels.txt"], "No such file"),
     ):
-        assert main(["score-run", *(str(tmp_path / name) for name in arguments)]) == 1
-        error = capsys.readouterr().err
-        assert message in error and error.count("\n") == 1
-    for arguments, message in ((["run.txt"], "required: QRELS"), (["a.npz", "b.txt"], "give one file")):
-        with pytest.raises(SystemExit):
-            main(["score-run", *arguments])
-        assert message in capsys.readouterr().err.splitlines()[-1]
+        assert message in fails("score-run", *(tmp_path / name for name in arguments))
+    assert "required: QRELS" in misused("score-run", "run.txt")
+    assert "give one file" in misused("score-run", "a.npz", "b.txt")

@@ -3,9 +3,8 @@
 import json
 import sys
 
-import numpy as np
 import pytest
-from part_databases import arrays, write
+from part_databases import arrays, write, write_queries
 
 from tiebench.__main__ import main
 
@@ -16,8 +15,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(tmp_path, made, "npz")
     write(tmp_path, made, "npy")
-    np.savez("queries.npz", query=made["query"], query_labels=made["query_labels"], bits=21)
-    np.savez("whole.npz", **made, bits=21)
+    write_queries(tmp_path, made)
     return tmp_path
 
 
@@ -26,16 +24,16 @@ def test_the_command_prints_what_score_prints(folder, capsys, files):
     given = ["--at", "10", "--ap-at-normaliser", "min", "--per-query", "out.npz"]
     assert main(["score", "whole.npz", *given]) == 0
     expected, per_query = capsys.readouterr().out, (folder / "out.npz").read_bytes()
-    more = ["--queries", "queries.npz", "--part-items", "130", "--keep", "kept"]
+    more = ["--queries", "queries.npz", "--part-items", "70", "--keep", "kept"]
     for kept in ("", " of them kept from before"):
         assert main(["score-parts", *files, *more, *given]) == 0
         printed = capsys.readouterr()
         assert printed.out == expected and (folder / "out.npz").read_bytes() == per_query
-        assert printed.err.count("\n") == 1 and "1,000 of 1,000 items" in printed.err
+        assert printed.err.count("\n") == 1 and "300 of 300 items" in printed.err
         assert kept in printed.err
     assert main(["score-parts", *files, "--queries", "queries.npz", "--quiet"]) == 0
     printed = capsys.readouterr()
-    assert printed.err == "" and json.loads(printed.out)["database"] == 1000
+    assert printed.err == "" and json.loads(printed.out)["database"] == 300
 
 
 @pytest.mark.parametrize(
@@ -60,16 +58,12 @@ def test_errors_of_the_command_are_one_line(folder, capsys, given, message):
         (["--part-items", "0"], "must be a positive integer"),
     ],
 )
-def test_options_that_do_not_go_together(capsys, given, message):
-    with pytest.raises(SystemExit):
-        main(["score-parts", "a.npz", "--queries", "q.npz", *given])
-    assert message in capsys.readouterr().err
+def test_options_that_do_not_go_together(misused, given, message):
+    assert message in misused("score-parts", "a.npz", "--queries", "q.npz", *given)
 
 
-def test_missing_dask_is_named(folder, capsys, monkeypatch):
+def test_missing_dask_is_named(folder, fails, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     for option in (["--workers", "1"], ["--scheduler", "tcp://127.0.0.1:1"]):
-        assert main(["score-parts", "part0.npz", "--queries", "queries.npz", *option]) == 1
-        assert (
-            f"error: {option[0]} needs Dask: pip install 'tiebench[distributed]'" in capsys.readouterr().err
-        )
+        error = fails("score-parts", "part0.npz", "--queries", "queries.npz", *option)
+        assert f"{option[0]} needs Dask: pip install 'tiebench[distributed]'" in error

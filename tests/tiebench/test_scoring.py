@@ -7,7 +7,8 @@ from sklearn.metrics import ndcg_score
 from tiebench import scoring
 from tiebench.affinities import EqualLabels, SharedLabels
 from tiebench.codes.packing import pack
-from tiebench.rankings import exact, radius
+from tiebench.metric_table import METRICS
+from tiebench.rankings import exact
 from tiebench.scoring import score_codes, score_histograms
 
 
@@ -57,40 +58,14 @@ def test_every_name_is_the_metric_that_it_says(normaliser):
     codes, tags = codes_and_labels()
     histograms = scoring.joint_histograms(*map(pack, codes), 6, SharedLabels(*tags))
     per_query = score_histograms(histograms, (2, 17), normaliser).per_query
-    ranges = {"ap": exact.average_precision(histograms), "ndcg": exact.ndcg(histograms)}
-    for at in (2, 17):
-        ranges[f"ap@{at}"] = exact.average_precision(histograms, at, normaliser)
-        ranges[f"ndcg@{at}"] = exact.ndcg(histograms, at)
-        ranges[f"precision@{at}"] = exact.precision(histograms, at)
-        ranges[f"recall@{at}"] = exact.recall(histograms, at)
-        ranges[f"success@{at}"] = exact.success(histograms, at)
-        ranges[f"reciprocal_rank@{at}"] = exact.reciprocal_rank(histograms, at)
-        ranges[f"ndcg_linear@{at}"] = exact.ndcg(histograms, at, exact.linear_gain)
-        ranges[f"acg@{at}"] = exact.average_cumulative_gain(histograms, at)
-    ranges["ndcg_linear"] = exact.ndcg(histograms, gain=exact.linear_gain)
-    ranges["wap"] = exact.weighted_average_precision(histograms)
-    ranges["r_precision"] = exact.r_precision(histograms)
-    ranges["reciprocal_rank"] = exact.reciprocal_rank(histograms)
-    for near in (0, 1, 2):
-        ranges[f"ap_radius_{near}"] = radius.average_precision_within_radius(histograms, near)
-    for name, found in ranges.items():
-        for values, which in zip(found, ("", "_min", "_max")):
-            assert np.array_equal(per_query.pop(name + which), values)
-    for near in (0, 1, 2):
-        for name in ("precision", "recall", "f1", "candidates", "empty"):
-            found = getattr(radius, f"{name}_within_radius")(histograms, near)
-            assert np.array_equal(per_query.pop(f"{name}_radius_{near}"), found)
-    found = radius.radius_aware_average_precision(histograms, 2)
-    assert np.array_equal(per_query.pop("raap_radius_2"), found)
+    for metric in METRICS.values():
+        options = {"normaliser": normaliser} if metric.takes_normaliser else {}
+        for value in {None: [None], "cutoff": (2, 17), "radius": metric.radii}[metric.parameter]:
+            found = metric.compute(histograms, *([] if value is None else [value]), **options)
+            parts = zip(("", "_min", "_max"), found) if metric.has_range else [("", found)]
+            for ending, values in parts:
+                assert np.array_equal(per_query.pop(metric.spell(value) + ending), values)
     assert not per_query
-
-
-def test_ap_at_k_is_divided_by_the_hits_by_default():
-    codes, tags = codes_and_labels()
-    given = *map(pack, codes), 6, SharedLabels(*tags), (3,)
-    hits, relevant = score_codes(*given).per_query["ap@3"], score_codes(*given, "relevant").per_query["ap@3"]
-    assert np.array_equal(hits, score_codes(*given, ap_at_normaliser="hits").per_query["ap@3"])
-    assert np.all(relevant <= hits) and np.any(relevant < hits)
 
 
 def test_curves_are_those_of_pairs_and_ranks():
@@ -123,20 +98,6 @@ def test_curves_are_those_of_pairs_and_ranks():
     nearest = distances == distances.min(axis=1, keepdims=True)
     first = (nearest & relevant).sum(axis=1) / nearest.sum(axis=1)
     assert curves["precision_at"][0] == pytest.approx(first.mean())
-
-
-@pytest.mark.parametrize(
-    ("items", "cuts"),
-    [
-        (1, [1]),
-        (2, [1, 2]),
-        (10, [1, 2, 3, 5, 7, 10]),
-        (11, [1, 2, 3, 5, 7, 10, 11]),
-        (1000, [1, 2, 3, 5, 7, 10, 15, 22, 32, 46, 68, 100, 147, 215, 316, 464, 681, 1000]),
-    ],
-)
-def test_known_cuts_six_to_a_decade(items, cuts):
-    assert scoring._cuts(items).tolist() == cuts
 
 
 def test_forty_thousand_classes_at_a_length_that_is_no_power_of_two():

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from datasets.loaders import cifar10_binary, imagenet100, mirflickr, nus_wide, retrieval_file
 from datasets.readers.text_items import read_text_items
@@ -24,9 +25,6 @@ RUN = {"q 1": {"d1": 2.0, "d2": 1.0}, "q2": {"d1": 1.0}}
 QRELS = {"q 1": {"d2": 1}, "q2": {"d1": 10}}
 
 
-# -- readers: name -> (file name, a text with the number 10, what reads it and returns all it says) -------
-
-
 def read_run(path):
     return score_run(path, QRELS, ["ap"]).means
 
@@ -35,22 +33,24 @@ def read_judgements(path):
     return score_run(RUN, path, ["ap", "ndcg"]).means
 
 
-def read_loader_judgements(path):
+def embeddings(folder, **ids):
+    """Files of a database and of queries, with their ids where these are given."""
     for side in ("database", "query"):
-        np.save(path.parent / f"{side}.npy", np.eye(2))
-        ids = {"database": "d1\nd2\n", "query": "q 1\nq2\n"}[side]
-        (path.parent / f"{side}_ids.txt").write_text(ids)
-    names = ("database.npy", "query.npy", "database_ids.txt", "query_ids.txt")
-    made = retrieval_file.load([*(path.parent / name for name in names), path], path.parent)
+        np.save(folder / f"{side}.npy", np.ones((len(ids.get(side, "ab")), 2)))
+        if side in ids:
+            (folder / f"{side}_ids.txt").write_text("".join(f"{one}\n" for one in ids[side]))
+    return sorted(path for path in folder.iterdir() if path.stem.startswith(("database", "query")))
+
+
+def read_loader_judgements(path):
+    files = embeddings(path.parent, database=("d1", "d2"), query=("q 1", "q2"))
+    made = retrieval_file.load([*files, path], path.parent)
     return made.given_split.tolist(), np.load(path.parent / "judgements.npy").tolist()
 
 
 def read_ids(path):
-    for side in ("database", "query"):
-        np.save(path.parent / f"{side}.npy", np.eye(2))
     (path.parent / "test.tsv").write_text("q 1\t1\t1\n10\t0\t1\n")
-    names = ("database.npy", "query.npy", "test.tsv")
-    return retrieval_file.describe([*(path.parent / name for name in names), path]).ids.tolist()
+    return retrieval_file.describe([*embeddings(path.parent), path.with_name("test.tsv")]).ids.tolist()
 
 
 def read_list(path):
@@ -85,15 +85,12 @@ def read_items(path):
     return list(items.texts()), items.columns
 
 
+HEADER = "query-id\tcorpus-id\tscore\n"
 READERS = {
     "run": ("run.txt", "q 1\tQ0\td1\t1\t2.5\tt\nq 1\tQ0\td2\t2\t10\tt\nq2\tQ0\td1\t1\t1\tt\n", read_run),
     "run of words": ("run.txt", "q2 Q0 d1 1 10 t\nq2 Q0 d3 2 1 t\n", read_run),
     "qrels of 4 columns": ("qrels.txt", "q 1\t0\td2\t1\nq2\t0\td1\t10\n", read_judgements),
-    "qrels of 3 columns": (
-        "qrels.tsv",
-        "query-id\tcorpus-id\tscore\nq 1\td2\t1\nq2\td1\t10\n",
-        read_judgements,
-    ),
+    "qrels of 3 columns": ("qrels.tsv", f"{HEADER}q 1\td2\t1\nq2\td1\t10\n", read_judgements),
     "qrels of words": ("qrels.txt", "q2 0 d1 10\n", read_judgements),
     "judgements of a loader": ("test.tsv", "q 1\td2\t1\nq2\td1\t10\n", read_loader_judgements),
     "list": ("test.txt", "b/a b.jpg\t10\nb/2.jpg\t7\n", read_list),
@@ -230,10 +227,8 @@ def test_the_columns_of_many_lines_are_those_of_each(monkeypatch):
         separators = generator.choice(["\t", " ", " \t ", "\t\t", "  "])
         lines = []
         for _ in range(generator.randint(1, 9)):
-            words = [
-                generator.choice(["a", "bc d", "x  y", "é", "1"]) if "\t" in separators else "w"
-                for _ in range(count)
-            ]
+            known = ["a", "bc d", "x  y", "é", "1"] if "\t" in separators else ["w"]
+            words = [generator.choice(known) for _ in range(count)]
             blank = generator.choice(["", " ", "\t"]) if "\t" in separators and count > 1 else ""
             lines.append(blank + separators.join(words) + blank)
             lines += [""] * generator.randint(0, 1)
@@ -253,17 +248,13 @@ def test_streamed_lines_are_those_of_the_whole(tmp_path, monkeypatch):
     for block in (1, 2, 7, 1 << 20):
         monkeypatch.setattr(texts, "_BLOCK", block)
         found = list(texts.lines(tmp_path / "a.txt"))
-        assert [line for _, line in found] == texts.read(tmp_path / "a.txt").contents.decode()[:-1].split(
-            "\n"
-        )
+        whole = texts.read(tmp_path / "a.txt").contents.decode()
+        assert [line for _, line in found] == whole[:-1].split("\n")
         assert [number for number, _ in found] == list(range(1, len(found) + 1))
     monkeypatch.setattr(texts, "LONGEST_LINE", 10)
     (tmp_path / "b.txt").write_bytes(b"a\n" + b"x" * 30)
     with pytest.raises(ValueError, match=r"b\.txt: line 2 is longer than 10 bytes"):
         list(texts.lines(tmp_path / "b.txt"))
-
-
-# -- runs and judgements -------------------------------------------------------------------------------------
 
 
 def test_ids_with_spaces_between_tabs_score_as_those_of_dictionaries(tmp_path):
@@ -276,7 +267,7 @@ def test_ids_with_spaces_between_tabs_score_as_those_of_dictionaries(tmp_path):
     for name, form, header in (
         ("four", "{}\t0\t{}\t{}\n", ""),
         ("three", "{}\t{}\t{}\n", ""),
-        ("header", "{}\t{}\t{}\n", "query-id\tcorpus-id\tscore\n"),
+        ("header", "{}\t{}\t{}\n", HEADER),
         ("other header", "{}\t{}\t{}\n", "QID\tdocno\trel\n"),
         ("four with header", "{}\t0\t{} \t{}.0\n", "qid\titeration\tdocid\trelevance\n"),
     ):
@@ -285,22 +276,19 @@ def test_ids_with_spaces_between_tabs_score_as_those_of_dictionaries(tmp_path):
         loader = tmp_path / f"{name}.loader"
         loader.mkdir()
         (loader / "test.tsv").write_bytes((tmp_path / name).read_bytes())
-        for side, ids in (("query", list(qrels)), ("database", ["a b", "c", "x y"])):
-            np.save(loader / f"{side}.npy", np.ones((len(ids), 2)))
-            (loader / f"{side}_ids.txt").write_text("".join(f"{one}\n" for one in ids))
-        retrieval_file.load(sorted(loader.glob("*.*")), loader)
+        files = embeddings(loader, query=list(qrels), database=["a b", "c", "x y"])
+        retrieval_file.load([*files, loader / "test.tsv"], loader)
         found = np.load(loader / "judgements.npy").tolist()
         assert [row for row in found if row[2]] == [[3, 1, 1], [3, 2, 2], [4, 1, 1]], name
 
 
-def test_runs_and_judgements_are_read_from_json(tmp_path, capsys):
+def test_runs_and_judgements_are_read_from_json(tmp_path, printed):
     for name, value in (("run.json", RUN), ("qrels.json", QRELS)):
         (tmp_path / name).write_text(json.dumps(value))
     (tmp_path / "run.json.gz").write_bytes(gzip.compress(json.dumps(RUN).encode()))
     expected = score_run(RUN, QRELS).means
     assert score_run(tmp_path / "run.json.gz", tmp_path / "qrels.json").means == expected
-    assert main(["score-run", str(tmp_path / "run.json"), str(tmp_path / "qrels.json")]) == 0
-    assert json.loads(capsys.readouterr().out) == expected
+    assert printed("score-run", tmp_path / "run.json", tmp_path / "qrels.json") == expected
 
 
 JUDGED = "q 0 d 1\n"
@@ -309,28 +297,21 @@ JUDGED = "q 0 d 1\n"
 @pytest.mark.parametrize(
     ("run", "qrels", "message"),
     [
-        ("q Q0 d 1 1 t\n", "q d 1O\nq e 1\n", "qrels: line 1: the relevance is not an integer: '1O'"),
-        ("q Q0 d 1 1_0 t\n", JUDGED, "run: line 1: the score is not a number: '1_0'"),
         ("q Q0 d 1 1 t\n", "q 0 d 3000000000\n", "the relevance is larger than 2^31 - 1: '3000000000'"),
         ("q Q0 d 1 1 t\n", "q 0 d -3e9\n", "the relevance is smaller than -2147483647: '-3e9'"),
-        ("q Q0 d 1 1 t\n", "q 0 d 0x1\n", "the relevance is not an integer: '0x1'"),
-        ("q Q0 d 1 1 t\n", "q 0 d 1.5\n", "the relevance is not an integer: '1.5'"),
-        ("q\tQ0\td\t1\t1\n", JUDGED, "run: line 1: 5 columns where 6 are expected"),
         ("a b\tQ0\td\t1\t1\tt\na b\tQ0\te\t1\t1\n", JUDGED, "run: line 2: 5 columns where 6 are expected"),
         ('{"q": {"d": 1}, "q": {"e": 1}}', JUDGED, "'q' is there twice"),
         ("[1]", JUDGED, "run: line 1: 1 columns where 6 are expected"),
         ('{"q": {"d": 1}', JUDGED, 'run: not JSON of the form {"query": {"document": number}}'),
         ('{"q": {"d": "1_0"}}', JUDGED, "every value must be a number (is not a number: '1_0')"),
         ('{"q": [1]}', JUDGED, "run: query 'q' must map documents to numbers"),
-        ("q Q0 d 1 1 t\n", "word 0 d 1\n", "none of its queries (its first is 'q') is judged in"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(tmp_path, run, qrels, message):
     (tmp_path / "run").write_text(run)
     (tmp_path / "qrels").write_text(qrels)
-    with pytest.raises(ValueError) as caught:
+    with refused(message):
         score_run(tmp_path / "run", tmp_path / "qrels")
-    assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -361,7 +342,15 @@ def test_keys_and_numbers_written_as_text_are_read_as_numbers_are():
     assert score_run({1: {b"a": "2.0", "b": "1e0"}}, {b"1": {"b": "1.0"}}).means == expected
 
 
-# -- lists of a split ----------------------------------------------------------------------------------------
+@pytest.fixture
+def leak(capsys):
+    """What the check of a split prints that has a leak."""
+
+    def run(folder):
+        assert main(["check-split", str(folder)]) == 1
+        return json.loads(capsys.readouterr().out)
+
+    return run
 
 
 @pytest.mark.parametrize(
@@ -371,11 +360,10 @@ def test_keys_and_numbers_written_as_text_are_read_as_numbers_are():
         *("{}\t1.0 0.0", "./{} 1 0", ".//{} 1 0", "{}\v1\f0"),
     ],
 )
-def test_a_leak_is_seen_however_a_line_is_written(form, tmp_path, capsys):
+def test_a_leak_is_seen_however_a_line_is_written(form, tmp_path, leak):
     (tmp_path / "test.txt").write_text(form.format("a/1.jpg") + "\n" + form.format("a/2.jpg") + "\n")
     (tmp_path / "database.txt").write_text("a/3.jpg 0 1\na\\2.jpg 1 0\n")
-    assert main(["check-split", str(tmp_path)]) == 1
-    report = json.loads(capsys.readouterr().out)
+    report = leak(tmp_path)
     assert report["examples"]["query_in_database"] == ["a/2.jpg"]
     assert report["labels"]["contradicting"] == 0 and report["labels"]["classes"]["query"] == 1
 
@@ -391,37 +379,29 @@ def test_a_leak_is_seen_however_a_line_is_written(form, tmp_path, capsys):
         ("a/1.jpg 0\t1", "line 2: must be a path and"),
         ('"a/1.jpg" 0 1', "line 2: must be a path and"),
         (",0,1", "line 2: must be a path and"),
-        (
-            "my images/1.jpg 0 1",
-            "line 2: after the path there must be labels, integers, not 'images/1.jpg 0 1'",
-        ),
+        ("my images/1.jpg 0 1", "line 2: .* there must be labels, integers, not 'images/1.jpg 0 1'"),
         ("a/1.jpg 0 2", "line 2: several labels must be a vector"),
         ("a/1.jpg 0 1_0", "line 2: after the path there must be labels"),
         ("a/1.jpg 0 １", "line 2: after the path there must be labels"),
     ],
 )
-def test_a_list_that_looks_otherwise_than_its_lines_say_is_refused(line, message, tmp_path, capsys):
+def test_a_list_that_looks_otherwise_than_its_lines_say_is_refused(line, message, tmp_path, fails):
     (tmp_path / "test.txt").write_text(f"a/0.jpg 0 1\n{line}\n")
     (tmp_path / "database.txt").write_text("a/1.jpg 0 1\n")
-    assert main(["check-split", str(tmp_path)]) == 1
-    printed = capsys.readouterr()
-    assert re.search(message, printed.err) and printed.err.count("\n") == 1 and printed.out == ""
+    assert re.search(message, fails("check-split", tmp_path))
 
 
-def test_lists_with_other_numbers_of_labels_are_no_split(tmp_path, capsys):
+def test_lists_with_other_numbers_of_labels_are_no_split(tmp_path, fails):
     (tmp_path / "test.txt").write_text("a/0.jpg 0 1\n")
     (tmp_path / "database.txt").write_text("a/1.jpg 0 1 0\n")
-    assert main(["check-split", str(tmp_path)]) == 1
-    assert re.search(
-        r"database\.txt: line 1: 3 labels where .*test\.txt: line 1 has 2", capsys.readouterr().err
-    )
+    message = r"database\.txt: line 1: 3 labels where .*test\.txt: line 1 has 2"
+    assert re.search(message, fails("check-split", tmp_path))
 
 
-def test_paths_with_spaces_end_with_a_tab_and_packed_lists_are_found(tmp_path, capsys):
+def test_paths_with_spaces_end_with_a_tab_and_packed_lists_are_found(tmp_path, leak):
     (tmp_path / "test.txt").write_text("my images/a, b.jpg\t\nc.jpg\t\n")
     (tmp_path / "database.csv.gz").write_bytes(gzip.compress(b"d.jpg\t\r\nmy images\\a, b.jpg\t\r\n"))
-    assert main(["check-split", str(tmp_path)]) == 1
-    report = json.loads(capsys.readouterr().out)
+    report = leak(tmp_path)
     assert report["examples"]["query_in_database"] == ["my images/a, b.jpg"] and report["labels"] is None
 
 

@@ -1,6 +1,5 @@
 """Scores batch by batch in a training loop: equal to tiebench.score, whatever the batches and forms."""
 
-import re
 from itertools import pairwise
 
 import numpy as np
@@ -8,6 +7,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
+from test_score import assert_same
 
 import tiebench
 from tiebench.training import TieAwareRetrieval
@@ -19,12 +20,6 @@ def drawn(seed=0, queries=9, items=50, bits=13):
     for some in outputs:
         some[0, 0] = 0.0  # not positive: bit 0
     return outputs, [torch.randint(3, (n,), generator=generator) for n in (queries, items)]
-
-
-def assert_same(found, expected):
-    assert found.means == expected.means
-    for name in expected.per_query:
-        assert np.array_equal(found.per_query[name], expected.per_query[name])
 
 
 FORMS = {
@@ -61,9 +56,8 @@ def test_batches_do_not_change_the_scores(of_database, of_queries, several_label
         generator = torch.Generator().manual_seed(2)
         labels = [torch.randint(2, (len(part), 4), generator=generator) for part in outputs]
     metric = TieAwareRetrieval(13)
-    for role, edges, given_outputs, given_labels in zip(
-        ("query", "database"), (of_queries, of_database), outputs, labels
-    ):
+    sides = zip(("query", "database"), (of_queries, of_database), outputs, labels)
+    for role, edges, given_outputs, given_labels in sides:
         edges = [0, *sorted(set(edges)), len(given_outputs)]
         for number, (begin, end) in enumerate(pairwise(edges)):
             some = given_labels[begin:end]
@@ -83,7 +77,7 @@ def test_reset_forgets_and_buffers_of_the_caller_may_be_reused():
             buffer.zero_()
         assert metric.compute() == tiebench.score(*(part > 0 for part in outputs), *labels).means
         metric.reset()
-    with pytest.raises(ValueError, match="no query codes"):
+    with refused("no query codes"):
         metric.compute()
 
 
@@ -92,10 +86,8 @@ def test_strings_are_labels_too():
     names = np.array(["tit", "robin", "jay"])
     metric = TieAwareRetrieval(13)
     metric.update(outputs[0], names[labels[0]], "query")
-    for begin in (0, 30):
-        metric.update(
-            outputs[1][begin : begin + 30], names[labels[1]][begin : begin + 30].tolist(), "database"
-        )
+    for some in (slice(0, 30), slice(30, None)):
+        metric.update(outputs[1][some], names[labels[1]][some].tolist(), "database")
     assert metric.compute() == tiebench.score(*(part > 0 for part in outputs), *labels).means
 
 
@@ -104,7 +96,6 @@ def test_strings_are_labels_too():
     [
         ({"role": "train"}, "role must be 'query' or 'database', not 'train'"),
         ({"codes": torch.zeros(5, 12)}, r"must be \(n, 13\), or packed uint8 \(n, 2\), not float32"),
-        ({"codes": torch.zeros(5, 2)}, "or packed uint8"),
         ({"codes": torch.zeros(13)}, r"must be real \(n, 13\)"),
         ({"codes": torch.zeros(5, 13, dtype=torch.complex64)}, "must be real"),
         ({"labels": torch.zeros(4)}, r"5 codes have labels of shape \(4,\)"),
@@ -117,19 +108,19 @@ def test_strings_are_labels_too():
 def test_what_does_not_fit_is_refused(changes, message):
     given = {"codes": torch.zeros(5, 13), "labels": torch.zeros(5, dtype=torch.int64), "role": "query"}
     metric = TieAwareRetrieval(13)
-    with pytest.raises(ValueError, match=message):
+    with refused(pattern=message):
         metric.update(**given | changes)
-    with pytest.raises(ValueError, match="no query codes"):
+    with refused("no query codes"):
         metric.compute()
 
 
 def test_a_nan_is_met_at_its_batch_and_a_missing_side_by_compute():
     metric = TieAwareRetrieval(13)
     for outputs in (torch.full((2, 13), torch.nan), np.full((2, 13), np.nan, np.float32)):
-        with pytest.raises(ValueError, match="NaN"):
+        with refused("NaN"):
             metric.update(outputs, [0, 1], "query")
     metric.update(torch.zeros(2, 13), [0, 1], "query")
-    with pytest.raises(ValueError, match="no database codes: call update"):
+    with refused("no database codes: call update"):
         metric.compute()
     metric.reset()
     for role in ("query", "database"):
@@ -149,26 +140,19 @@ def test_a_nan_is_met_at_its_batch_and_a_missing_side_by_compute():
 def test_labels_of_another_kind_are_refused_at_their_batch(first, second, said, role):
     metric = TieAwareRetrieval(3)
     metric.update(torch.ones(2, 3), first, "query")
-    with pytest.raises(ValueError, match=said):
+    with refused(said):
         metric.update(torch.ones(2, 3), second, role)
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"at": [0]}, "the cut K must be a positive integer, not 0"),
-        ({"at": 2.5}, "the cut K must be a positive integer, not 2.5"),
-        ({"at": "10"}, "the cut K must be a positive integer, not '10'"),
+        *(({"at": at}, f"the cut K must be a positive integer, not {at!r}") for at in (2.5, "10")),
         ({"ap_at_normaliser": "max"}, "the normaliser of AP@K must be one of"),
         ({"threads": 0}, "threads must be a positive integer, not 0"),
+        *(({"bits": bits}, "between 1 and 1024") for bits in (0, 1025, 4.5)),
     ],
 )
 def test_settings_are_checked_at_once(changes, said):
-    with pytest.raises(ValueError, match=re.escape(said)):
-        TieAwareRetrieval(8, **changes)
-
-
-@pytest.mark.parametrize("bits", [0, 1025, 4.5])
-def test_bits_are_checked_at_once(bits):
-    with pytest.raises(ValueError, match="between 1 and 1024"):
-        TieAwareRetrieval(bits)
+    with refused(said):
+        TieAwareRetrieval(**{"bits": 8} | changes)

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from refusals import refused
 
 import tiebench
 from tiebench import scoring, training, values
@@ -16,43 +17,25 @@ from tiebench.splits import check
 LARGEST = 2**63 - 1
 
 
-# -- scalars and arrays of integers --------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
-    "given",
-    [
-        20,
-        np.int8(20),
-        np.uint64(20),
-        20.0,
-        np.float32(20),
-        np.array(20),
-        torch.tensor(20),
-        torch.tensor(20.0),
-    ],
+    "make",
+    [int, np.int8, np.uint64, float, np.float32, np.array, torch.tensor, lambda n: torch.tensor(1.0 * n)],
 )
-def test_whole_numbers_of_every_type_are_integers(given):
-    found = values.integer(given, "bits", 1, 1024)
+def test_whole_numbers_of_every_type_are_integers(make):
+    found = values.integer(make(20), "bits", 1, 1024)
     assert (type(found), found) == (int, 20)
+
+
+NO_INTEGERS = (True, 2.5, np.nan, np.inf, "4", b"4", None, [4])
 
 
 @pytest.mark.parametrize(
     ("given", "range_", "said"),
     [
-        (True, (1, 8), "an integer between 1 and 8, not True"),
-        (np.True_, (1, 8), "an integer between 1 and 8, not True"),
-        (torch.tensor(True), (1, 8), "an integer between 1 and 8, not True"),
-        (2.5, (1, 8), "an integer between 1 and 8, not 2.5"),
-        (np.nan, (1, 8), "an integer between 1 and 8, not nan"),
-        (np.inf, (1, 8), "an integer between 1 and 8, not inf"),
-        ("4", (1, 8), "an integer between 1 and 8, not '4'"),
-        (b"4", (1, 8), "an integer between 1 and 8, not b'4'"),
-        (None, (1, 8), "an integer between 1 and 8, not None"),
-        ([4], (1, 8), "an integer between 1 and 8, not [4]"),
+        *((value, (1, 8), f"an integer between 1 and 8, not {value!r}") for value in NO_INTEGERS),
+        *((true, (1, 8), "an integer between 1 and 8, not True") for true in (np.True_, torch.tensor(True))),
+        *((value, (1, 8), f"between 1 and 8, not {value!r}") for value in (0, 9.0)),
         (np.array([4]), (1, 8), "an integer between 1 and 8, not int64 (1,)"),
-        (0, (1, 8), "between 1 and 8, not 0"),
-        (9.0, (1, 8), "between 1 and 8, not 9.0"),
         (0, (1,), "a positive integer, not 0"),
         (-1, (0,), "an integer of at least 0, not -1"),
         (2**63, (1,), f"a positive integer of at most {LARGEST}, not {2**63}"),
@@ -60,23 +43,16 @@ def test_whole_numbers_of_every_type_are_integers(given):
     ],
 )
 def test_what_is_no_integer_of_the_range_is_refused_with_the_limit_and_the_value(given, range_, said):
-    with pytest.raises(ValueError, match=f"^bits must be {re.escape(said)}$"):
+    with refused(pattern=f"^bits must be {re.escape(said)}$"):
         values.integer(given, "bits", *range_)
 
 
 @pytest.mark.parametrize(
     ("given", "found"),
     [
-        (7, (7,)),
-        (7.0, (7,)),
-        (np.int16(7), (7,)),
-        ([5, 7.0, 5], (5, 7)),
-        ((), ()),
-        (range(1, 3), (1, 2)),
-        (np.array([5.0, 7.0]), (5, 7)),
-        (torch.tensor([5, 7]), (5, 7)),
-        (torch.tensor(7), (7,)),
-        (10**12, (10**12,)),
+        *((seven, (7,)) for seven in (7, 7.0, np.int16(7), torch.tensor(7))),
+        *((two, (5, 7)) for two in ([5, 7.0, 5], np.array([5.0, 7.0]), torch.tensor([5, 7]))),
+        *(((), ()), (range(1, 3), (1, 2)), (10**12, (10**12,))),
     ],
 )
 def test_cutoffs_are_one_or_several_each_once(given, found):
@@ -122,9 +98,8 @@ def test_integers_of_every_type_have_their_values(kind):
     ],
 )
 def test_the_first_value_that_is_no_integer_is_named(given, said):
-    with pytest.raises(ValueError, match=f"^{re.escape(said)}") as caught:
+    with refused(pattern=f"^{re.escape(said)}"):
         values.integers(given, "grade")
-    assert "\n" not in str(caught.value)
 
 
 def test_text_is_an_integer_only_where_it_may_be_written():
@@ -139,8 +114,6 @@ def test_a_mask_that_hides_nothing_is_no_mask():
     assert type(values.as_array(masked)) is np.ndarray
     assert values.integers(masked, "grade").tolist() == [3, 1]
 
-
-# -- labels and ids ------------------------------------------------------------------------------------------
 
 CLASSES = [1, 0, 1, 2, 0]
 
@@ -157,20 +130,17 @@ def test_classes_of_every_type_score_alike(kind):
         assert tiebench.score(codes, codes, text, names, at=2).means == expected
 
 
-@pytest.mark.parametrize("shape", [(4, 1), (1, 4)])
+@pytest.mark.parametrize(("row", "remedy"), [(False, "query_labels[:, 0]"), (True, "query_labels[0]")])
 @pytest.mark.parametrize("dtype", [np.int64, np.float64, np.str_])
-def test_a_column_or_a_row_of_classes_is_refused_and_both_readings_are_named(shape, dtype):
+def test_a_column_or_a_row_of_classes_is_refused_and_both_readings_are_named(row, remedy, dtype):
     codes = np.eye(4, dtype=np.uint8)
     classes = np.array([0, 1, 0, 1]).astype(dtype)
-    remedy = "query_labels[:, 0]" if shape == (4, 1) else "query_labels[0]"
+    given = classes[None] if row else classes[:, None]
     for function in (tiebench.score, tiebench.health):
-        with pytest.raises(ValueError, match=re.escape(remedy)):
-            function(codes, codes, classes.reshape(shape), classes.reshape(shape))
-    given = classes.reshape(shape)
-    fixed = tiebench.score(codes, codes, *2 * [given[:, 0] if shape == (4, 1) else given[0]])
-    assert fixed.means == tiebench.score(codes, codes, classes, classes).means
-    with pytest.raises(ValueError, match=re.escape(remedy.replace("query_labels", "labels of a batch"))):
-        training.TieAwareRetrieval(4).update(codes, classes.reshape(shape), "query")
+        with refused(remedy):
+            function(codes, codes, given, given)
+    with refused(remedy.replace("query_labels", "labels of a batch")):
+        training.TieAwareRetrieval(4).update(codes, given, "query")
 
 
 def test_the_second_column_that_the_message_asks_for_makes_one_label():
@@ -190,14 +160,13 @@ def test_the_second_column_that_the_message_asks_for_makes_one_label():
         (np.array([1, None], object), "query_labels[1] is None"),
         (np.array([0, 1j]), "query_labels must be integers or strings of shape (n,), not complex128 (2,)"),
         (np.array([b"a", b"\xff"]), "query_labels[1] holds bytes that are not UTF-8"),
-        (np.array(["2020", "2021"], "M8[Y]"), "query_labels must be integers or strings of shape (n,)"),
         ([[1, 0], [1, -1]], "query_labels[1, 1] is -1; a matrix of labels"),
         ([[1, 0], [1, np.nan]], "query_labels[1, 1] is nan; a matrix of labels"),
     ],
 )
 def test_labels_that_are_none_are_refused_in_one_line(given, said):
     codes = np.eye(2, dtype=np.uint8)
-    with pytest.raises(ValueError, match=f"^{re.escape(said)}"):
+    with refused(pattern=f"^{re.escape(said)}"):
         tiebench.score(codes, codes, given, [0, 1])
 
 
@@ -213,7 +182,7 @@ def test_labels_that_are_none_are_refused_in_one_line(given, said):
     ],
 )
 def test_ids_that_are_none_are_refused_in_one_line(names, said):
-    with pytest.raises(ValueError, match=f"^database_ids.*{re.escape(said)}"):
+    with refused(pattern=f"^database_ids.*{re.escape(said)}"):
         export.check_ids(names, 2, "database_ids")
 
 
@@ -221,15 +190,11 @@ def test_names_of_a_split_are_of_one_type():
     part = check.Part
     leak = check.check({"query": part(torch.tensor([1, 2])), "database": part(np.array([2.0, 3.0]))})
     assert leak["overlaps"]["query_in_database"] == 1
-    with pytest.raises(
-        ValueError, match="integers in all parts, or by text, not query by int, database by str"
-    ):
+    with refused("integers in all parts, or by text, not query by int, database by str"):
         check.check({"query": part([1, 2]), "database": part(["1", "2"])})
-    with pytest.raises(ValueError, match="classes must be integers in all parts, or text in all"):
+    with refused("classes must be integers in all parts, or text in all"):
         check.check({"query": part([1], [(1,)]), "database": part([2], [("1",)])})
 
-
-# -- packed codes that are not uint8 -------------------------------------------------------------------------
 
 BITS = np.random.default_rng(0).random((6, 32)) < 0.5
 PACKED = np.packbits(BITS, axis=1)
@@ -239,9 +204,7 @@ BINARY = (PACKED - 128).astype(np.int8)
 
 REMEDIES = {
     "codes.astype('uint8')": lambda codes: codes.astype("uint8"),
-    "(codes.astype('int16') + 128).astype('uint8')": lambda codes: (codes.astype("int16") + 128).astype(
-        "uint8"
-    ),
+    "(codes.astype('int16') + 128).astype('uint8')": lambda codes: (codes.astype(int) + 128).astype("uint8"),
 }
 
 
@@ -258,7 +221,7 @@ def test_packed_codes_of_another_type_are_refused_with_what_makes_them_right(cod
         "check_packed": lambda: check_packed(codes, 32),
         "update": lambda: training.TieAwareRetrieval(32).update(codes, labels, "query"),
     }[function]
-    with pytest.raises(ValueError, match=f"{codes.dtype} \\(6, 4\\); packed codes") as caught:
+    with refused(f"{codes.dtype} (6, 4); packed codes") as caught:
         call()
     remedy = REMEDIES[str(caught.value).partition("give ")[2]]
     assert np.array_equal(remedy(codes), PACKED)
@@ -275,5 +238,5 @@ def test_packed_codes_of_another_type_are_refused_with_what_makes_them_right(cod
     ],
 )
 def test_the_cause_of_unpacked_codes_that_are_refused_is_named(codes, said):
-    with pytest.raises(ValueError, match=said):
+    with refused(said):
         tiebench.score(codes, codes, np.zeros(6, int), np.zeros(6, int))

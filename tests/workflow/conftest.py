@@ -4,7 +4,10 @@ So a test can edit a method or add one, and takes finished runs for a start.
 """
 
 import copy
+import csv
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,44 +21,36 @@ import yaml
 from files import made_once
 from settings_once import parsed_once
 
+from datasets.splits import Split
 from reporting import published
+from reporting.leaderboard.publishing import publish
 from reporting.page import document
+from workflow.configuration.merged import load
+from workflow.errors import ConfigurationError
 
 ROOT = Path(__file__).parents[2]
-CONTENTS = (
-    "Snakefile",
-    "environment.yml",
-    "config",
-    "profiles",
-    "datasets",
-    "networks",
-    "methods",
-    "tiebench",
-    "reporting",
-)
-CONTENTS += ("workflow",)
+CONTENTS = "Snakefile environment.yml config profiles datasets networks methods tiebench reporting workflow"
+COMMIT = "c" * 40
 
-TINY = {
-    "datasets": {"tiny": {"loader": "features_file", "sources": [{"file": "tiny.npz"}]}},
-    "protocols": {
-        "tiny": {
-            "dataset": "tiny",
-            "split": {"kind": "per_class", "query": 5, "training": 15},
-            "affinity": {"kind": "class"},
-            "at": [10],
-            "runs_per_job": {"seeds": 2, "bits": [8, 11]},
-        }
-    },
-    "methods": {"talr_ap": {"protocols": {"tiny": {"epochs": 2, "batch_size": 20, "bins": 8}}}},
-    "tables": {
-        "tiny": {
-            "seeds": [0, 1],
-            "methods": ["lsh", "talr_ap"],
-            "supervised_bounds": False,  # fewer runs
-            "blocks": [{"protocol": "tiny", "metric": "ap", "bits": [8, 11]}],
-        }
-    },
-}
+TINY = yaml.safe_load("""
+datasets:
+  tiny: {loader: features_file, sources: [{file: tiny.npz}]}
+protocols:
+  tiny:
+    dataset: tiny
+    split: {kind: per_class, query: 5, training: 15}
+    affinity: {kind: class}
+    at: [10]
+    runs_per_job: {seeds: 2, bits: [8, 11]}
+methods:
+  talr_ap: {protocols: {tiny: {epochs: 2, batch_size: 20, bins: 8}}}
+tables:
+  tiny:
+    seeds: [0, 1]
+    methods: [lsh, talr_ap]
+    supervised_bounds: false  # fewer runs
+    blocks: [{protocol: tiny, metric: ap, bits: [8, 11]}]
+""")
 
 
 def class_vectors():
@@ -64,6 +59,34 @@ def class_vectors():
     y = np.arange(160) % 4
     centres = generator.normal(size=(4, 12))
     return (centres[y] + generator.normal(size=(160, 12))).astype(np.float32), y
+
+
+def refused(settings, checkout=ROOT):
+    """The line in which loading the configuration of a checkout, and settings on top of it, ends."""
+    with pytest.raises(ConfigurationError) as caught:
+        load(checkout, settings)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def jobs_that_make(run, jobs):
+    """The jobs that have a run.json among their outputs; as Snakemake matches it: a look-ahead in the first
+    wildcard sees the rest of the path."""
+    found = []
+    for job in jobs:
+        runs = "|".join(re.sub(r"\{\w+\}", r"\\d+", one) for one in job.runs)
+        pattern = rf"results/runs/(?:{job.protocols})/(?:{job.methods})/(?:{runs})/run\.json"
+        found += [job] if runs and re.fullmatch(pattern, run) else []
+    return found
+
+
+def read_rows(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def read_json(path):
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 @dataclass
@@ -80,6 +103,32 @@ class Laboratory:
     @property
     def directory(self):
         return self.place / "run"
+
+    @property
+    def results(self):
+        return self.directory / "results"
+
+    def run_folder(self, method="lsh", bits=8, seed=0, protocol="tiny"):
+        return self.results / "runs" / protocol / method / str(bits) / str(seed)
+
+    def record(self, *run, name="run.json", **protocol):
+        return read_json(self.run_folder(*run, **protocol) / name)
+
+    def metrics(self, *run, **protocol):
+        return self.record(*run, name="scores.json", **protocol)["metrics"]
+
+    def rows(self, name):
+        """The rows of a CSV of results/."""
+        return read_rows(self.results / name)
+
+    def text(self, name):
+        return (self.results / name).read_text(encoding="utf-8")
+
+    def features(self, protocol="tiny"):
+        return np.load(self.directory / "resources" / "protocols" / protocol / "features.npy")
+
+    def split(self, protocol="tiny"):
+        return Split.load(self.directory / "resources" / "protocols" / protocol / "split.npz")
 
     def command(self, *targets, config=TINY, options=()):
         """The command line of a run with `config` on top of the checkout's configuration."""
@@ -106,6 +155,17 @@ class Laboratory:
         assert done.returncode == 0, done.stdout + done.stderr
         return done
 
+    def has_nothing_to_do(self, *targets, **settings):
+        return "Nothing to be done" in self.made(*targets, **settings).stderr
+
+    def refused(self, *targets, **settings):
+        """Run, and require that it ends in one line, which jobs beside one another may each say; the line."""
+        done = self.run(*targets, **settings)
+        assert done.returncode != 0
+        assert "Traceback" not in done.stdout + done.stderr
+        (line,) = {line for line in done.stderr.splitlines() if line.startswith("error: ")}
+        return line
+
     def stamps(self, pattern="results/**/*"):
         """Relative path -> (inode, modification time) of files: equal where nothing was written."""
         return {
@@ -114,20 +174,31 @@ class Laboratory:
             if path.is_file()
         }
 
+    def keep_figure(self, name):
+        """Take the other figures away: drawing all of them takes longer than a test of one."""
+        for path in (self.checkout / "reporting" / "figures").glob("[a-z]*.py"):
+            if path.stem != name:
+                path.unlink()
+
     def page(self, table):
         """The page of a table that was made, without its figures, which take long to draw."""
-        return document.page(
-            table, [published.view(published.read(table, self.directory / "results"), {})], {}
-        )
+        return document.page(table, [published.view(published.read(table, self.results), {})], {})
 
     def tables(self):
         """Name -> bytes of every CSV of results/."""
-        return {path.name: path.read_bytes() for path in (self.directory / "results").glob("*.csv")}
+        return {path.name: path.read_bytes() for path in self.results.glob("*.csv")}
+
+    def publish(self, table, leaderboard):
+        """Of runs of a commit: the checkout is no clone."""
+        for path in self.results.glob("runs/*/*/*/*/run.json"):
+            record = read_json(path)
+            path.write_text(json.dumps(record if "external" in record else record | {"git_commit": COMMIT}))
+        publish([table], self.results, leaderboard, resources=self.directory / "resources")
 
 
 def lay_out(place):
     """A checkout with what is compiled of it, and the source file."""
-    for name in CONTENTS:
+    for name in CONTENTS.split():
         source, target = ROOT / name, place / "checkout" / name
         if source.is_dir():
             # What is compiled lies in __pycache__, and knows its sources by their times.
@@ -176,6 +247,22 @@ def site_sources(tmp_path_factory):
     from workflow.documentation import sources
 
     return made_once(tmp_path_factory, "sources of the site", lambda folder: sources.write(folder, ROOT))
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    """The pages of leaderboards, for browsers: to look at."""
+    import leaderboard_site
+
+    return leaderboard_site.write_site(tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def protocols(tmp_path_factory):
+    """Name -> the leaderboard that such a page shows."""
+    import leaderboard_site
+
+    return leaderboard_site.read(tmp_path_factory)
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
     python tests/workflow/kill_quick.py --kills 30
 
-Not a test of every day (it takes about a quarter of an hour): a table is made without disturbance; then
-again, and every few seconds something happens to it, chosen at random:
+Not a test of every day: a table is made without disturbance; then again, and every few seconds something
+happens to it, chosen at random:
 
 * kill: SIGKILL to one process of it, the engine, a job or a job's child;
 * kill all: SIGKILL to all of its processes at once, as when a machine dies;

@@ -54,13 +54,12 @@ def test_blocks_with_a_supervised_method_and_labels_get_bounds(methods, blocks, 
 
 
 def test_a_table_decides_for_itself():
-    table = {"methods": ["talr_ap"], "blocks": [DIGITS]}
-    configuration = load(ROOT, {"tables": {"mine": table | {"supervised_bounds": False}}})
-    plan = Plan(configuration)
-    assert plan.cells("mine") == (Cell("digits", "talr_ap", 12),) and plan.uncoded_protocols("mine") == []
-    assert rows(table | {"uncoded": False})[2] is False
-    configuration = load(ROOT, {"tables": {"mine": table | {"supervised_bounds": False, "uncoded": True}}})
-    assert Plan(configuration).uncoded_protocols("mine") == ["digits"]
+    table = {"methods": ["talr_ap"], "blocks": [DIGITS], "supervised_bounds": False}
+    for more, protocols in (({}, []), ({"uncoded": True}, ["digits"])):
+        plan = Plan(load(ROOT, {"tables": {"mine": table | more}}))
+        assert plan.cells("mine") == (Cell("digits", "talr_ap", 12),)
+        assert plan.uncoded_protocols("mine") == protocols
+    assert rows(table | {"supervised_bounds": True, "uncoded": False})[2] is False
 
 
 def test_shipped_tables_with_a_supervised_method_have_bounds():

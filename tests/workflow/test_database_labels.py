@@ -1,7 +1,5 @@
 """ADSH through the real Snakefile: the database is its training set, and its codes are the learned ones."""
 
-import csv
-
 import numpy as np
 import pytest
 
@@ -15,38 +13,30 @@ def test_adsh_learns_codes_of_the_database_and_tables_mark_it(laboratory, tiny):
     tiny["methods"]["adsh"] = {"protocols": {"tiny": SETTINGS}}
     tiny["tables"]["tiny"] |= {"methods": ["lsh", "adsh", "adsh_symmetric"], "seeds": [0]}
     laboratory.made("results/tiny.csv", config=tiny)
-    protocol = laboratory.directory / "resources/protocols/tiny"
-    features = np.load(protocol / "features.npy")
-    with np.load(protocol / "split.npz") as split:
-        query, database = split["query"], split["database"]
+    features, split = laboratory.features(), laboratory.split()
     packed, learned = {}, {}
     for name in ("adsh", "adsh_symmetric"):
-        folder = laboratory.directory / "results/runs/tiny" / name / "8/0"
+        folder = laboratory.run_folder(name)
         method = load_class("adsh").load(folder)
         learned[name] = method.learned_codes()
-        encoded = {
-            part: method.encode(features[rows]) for part, rows in (("query", query), ("database", database))
-        }
-        expected = encoded | ({"database": learned[name]} if name == "adsh" else {})
+        expected = {part: method.encode(features[getattr(split, part)]) for part in ("query", "database")}
+        if name == "adsh":
+            expected["database"] = learned[name]
         with np.load(folder / "codes.npz") as archive:
             packed[name] = {part: archive[part] for part in expected}
         for part, codes in expected.items():
             assert np.array_equal(packed[name][part], np.packbits(codes, axis=1)), (name, part)
-    assert learned["adsh"].shape == (len(database), 8)
+    assert learned["adsh"].shape == (len(split.database), 8)
     assert learned["adsh_symmetric"] is None
     # One training, two ways to encode the database.
     assert np.array_equal(packed["adsh"]["query"], packed["adsh_symmetric"]["query"])
     assert not np.array_equal(packed["adsh"]["database"], packed["adsh_symmetric"]["database"])
 
-    results = laboratory.directory / "results"
-    with (results / "tiny.tidy.csv").open(newline="") as file:
-        sees = {row["method"]: row["sees"] for row in csv.DictReader(file)}
+    sees = {row["method"]: row["sees"] for row in laboratory.rows("tiny.tidy.csv")}
     assert sees == {"lsh": "training set", "adsh": "database labels", "adsh_symmetric": "database labels"}
     sentence = "Learns from database labels besides the training set; neither best nor second."
-    texts = {ending: (results / f"tiny{ending}").read_text() for ending in (".md", ".tex")}
-    texts[".html"] = laboratory.page("tiny")
-    for ending, text in texts.items():
-        dagger = r"\dag{}" if ending == ".tex" else "†"
-        assert text.count(f"{dagger} {sentence}") == 1, ending
-        assert f"ADSH{dagger}" in text and f"ADSH (symmetric){dagger}" in text, ending
-        assert f"LSH{dagger}" not in text, ending
+    texts = {"†": laboratory.text("tiny.md"), r"\dag{}": laboratory.text("tiny.tex")}
+    for dagger, text in (*texts.items(), ("†", laboratory.page("tiny"))):
+        assert text.count(f"{dagger} {sentence}") == 1
+        assert f"ADSH{dagger}" in text and f"ADSH (symmetric){dagger}" in text
+        assert f"LSH{dagger}" not in text

@@ -1,11 +1,9 @@
 """Pages of the site that are made from code: they say what the code, the settings and the scores say."""
 
-import csv
 import fnmatch
 import os
 import re
 from dataclasses import fields
-from pathlib import Path
 
 import pytest
 
@@ -13,9 +11,10 @@ from methods.base.catalogue import catalogue, load_class
 from tiebench import commands
 from workflow.documentation import method_pages
 
+from conftest import ROOT, read_rows  # isort: skip
+
 pytestmark = pytest.mark.thorough
 
-ROOT = Path(__file__).parents[2]
 CATALOGUE = catalogue()
 PARTS = ("Paper", "Formula", "What differs from the paper", "Hyper-parameters", "Leaderboard")
 
@@ -33,18 +32,12 @@ def section(page, title):
     return re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)[1].strip()
 
 
-# -- links -----------------------------------------------------------------------------------------------
-
-
 def test_links_of_the_repository_become_links_of_the_site(pages, site_sources):
     """In the site, pages stand at its root; a file is a page of its text or is offered as it is."""
     assert "[docs/results.md](results.md)" in pages["changelog.md"]
     assert "(../source/methods-itq.py.md)" in pages["methods/itq.md"]
     for file in ("leaderboard/digits.tidy.csv", "docs/notebooks/train_with_talr.ipynb"):
         assert (site_sources / file.removeprefix("docs/")).read_bytes() == (ROOT / file).read_bytes()
-
-
-# -- the navigation --------------------------------------------------------------------------------------
 
 
 def test_every_page_stands_in_one_tree_only(pages):
@@ -57,9 +50,6 @@ def test_every_page_stands_in_one_tree_only(pages):
                 place = os.path.normpath(os.path.join(os.path.dirname(page), target))  # noqa: PTH118, PTH120
                 listed += fnmatch.filter(pages, f"{place}.md") if "*" in place else [place]
     assert sorted(listed) == sorted(page for page in pages if not page.startswith("source/"))
-
-
-# -- methods ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
@@ -83,8 +73,8 @@ def test_hyperparameters_have_the_defaults_of_the_class(name, pages):
 
 
 def scores_of(protocol, method):
-    with (ROOT / "leaderboard" / f"{protocol}.tidy.csv").open(encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["metric"] == "ap" and row["protocol"] == protocol]
+    rows = read_rows(ROOT / "leaderboard" / f"{protocol}.tidy.csv")
+    rows = [row for row in rows if row["metric"] == "ap" and row["protocol"] == protocol]
     return [row for row in rows if row["method"] == method], rows
 
 
@@ -137,9 +127,6 @@ def test_every_row_of_differences_that_names_a_method_is_on_its_page(pages):
     pairs = [(name, here) for named, here in rows for name in re.findall(r"\w+", named) if name in CATALOGUE]
     assert len(pairs) > 40
     assert [pair for pair in pairs if f"| {pair[1]} |" not in pages[f"methods/{pair[0]}.md"]] == []
-
-
-# -- the reference ---------------------------------------------------------------------------------------
 
 
 def test_every_command_has_its_help(pages):

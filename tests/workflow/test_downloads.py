@@ -1,6 +1,5 @@
 """Downloads from a real HTTP server on this machine, which behaves and misbehaves as servers do."""
 
-import csv
 import fcntl
 import gzip
 import hashlib
@@ -14,22 +13,20 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 import yaml
-from urllib3 import Retry
 
 from workflow.configuration.merged import load
 from workflow.configuration.source_checks import check, is_plain, is_trusted, mirrors
 from workflow.configuration.sources import Place
 from workflow.downloads.fetch import RETRIES, DownloadError, fetch
-from workflow.errors import ConfigurationError
 from workflow.plan.runs import Plan
+
+from conftest import ROOT, read_json, refused  # isort: skip
 
 pytestmark = pytest.mark.thorough
 
-ROOT = Path(__file__).parents[2]
 BODY = random.Random(0).randbytes(300_000)
 OTHER = random.Random(1).randbytes(300_000)
 CUT = 100_000
@@ -117,12 +114,15 @@ def source(*urls, **more):
     return {"file": "data.bin", "urls": list(urls)} | more
 
 
-def got(wanted, target, timeout=(2, 2), retries=QUICK):
+def got(wanted, target, expected=BODY, timeout=(2, 2), retries=QUICK):
+    """The address of a file, which must be the expected one, and what was reported."""
     reports = []
-    return fetch(wanted, target, reports.append, retries, timeout), reports
+    found = fetch(wanted, target, reports.append, retries, timeout)
+    assert target.read_bytes() == expected
+    return found, reports
 
 
-def refused(wanted, target, **more):
+def failed(wanted, target, **more):
     """The one line of a download that fails."""
     with pytest.raises(DownloadError) as caught:
         got(wanted, target, **more)
@@ -135,14 +135,10 @@ def files(target):
     return {path.name for path in target.parent.iterdir()}
 
 
-# -- one file ----------------------------------------------------------------------------------------------
-
-
 def test_a_whole_file_is_stored_checked_and_reported(server, target):
     url = server.give("a", serve())
     found, reports = got(source(url, sha256=SUM, md5=hashlib.md5(BODY).hexdigest(), bytes=300_000), target)
     assert found == url
-    assert target.read_bytes() == BODY
     assert files(target) == {"data.bin"}
     assert set(reports[-1]) == {"file", "megabytes", "of", "megabytes_per_second"}
     assert (reports[-1]["file"], reports[-1]["megabytes"], reports[-1]["of"]) == ("data.bin", 0.3, 0.3)
@@ -180,28 +176,25 @@ def test_interruptions_failures_and_wrong_files(
     server, target, first, second, recorded, expected, ranges, beside
 ):
     urls = [server.give("a", *first)] + ([server.give("b", *second)] if second else [])
-    assert got(source(*urls, **recorded), target)[0] == urls[-1]
-    assert target.read_bytes() == expected
+    assert got(source(*urls, **recorded), target, expected)[0] == urls[-1]
     assert [seen[1] for seen in server.seen] == ranges
     assert files(target) == {"data.bin", beside} - {""}
     if beside:
         assert target.with_name(beside).read_bytes() == OTHER
 
 
-@pytest.mark.parametrize("status", [403, 404])
-def test_a_failure_that_stays_leads_to_the_next_mirror_at_once(server, target, caplog, status):
-    first, second = server.give("a", fail(status)), server.give("b", serve())
+def test_a_failure_that_stays_leads_to_the_next_mirror_at_once(server, target, caplog):
+    first, second = server.give("a", fail(403)), server.give("b", serve())
     assert got(source(first, second), target)[0] == second
-    assert target.read_bytes() == BODY
     assert [seen[0] for seen in server.seen] == ["a", "b"]
-    assert f"{first}: {status}" in caplog.text
+    assert f"{first}: 403" in caplog.text
     assert SUM in caplog.text  # no checksum is recorded: this one may be
 
 
 def test_a_wrong_sum_everywhere_ends_in_one_line(server, target):
     md5 = hashlib.md5(BODY).hexdigest()
     url = server.give("a", serve(OTHER))
-    line = refused(source(url, md5=md5, instructions="ask the authors"), target)
+    line = failed(source(url, md5=md5, instructions="ask the authors"), target)
     assert all(word in line for word in (url, md5, OTHER_MD5["md5"], "data.bin.rejected", "ask the authors"))
     assert files(target) == {"data.bin.rejected"}
 
@@ -210,7 +203,7 @@ def test_a_part_that_never_fits_is_fetched_as_a_whole_once(server, target):
     """Interrupted after each mebibyte, which by itself would be tried for ever."""
     large = random.Random(2).randbytes(3 << 20)
     url = server.give("a", *[serve(large, cut=end << 20) for end in (2, 3)] * 2, fail(404))
-    assert hashlib.sha256(large).hexdigest() in refused(source(url, sha256=SUM), target)
+    assert hashlib.sha256(large).hexdigest() in failed(source(url, sha256=SUM), target)
     assert [seen[1] for seen in server.seen] == [None, "bytes=2097152-"] * 2
     assert files(target) == {"data.bin.rejected"}
 
@@ -219,7 +212,6 @@ def test_a_redirect_is_followed(server, target):
     there = server.give("there", serve(cut=CUT), serve())
     url = server.give("a", fail(302, Location=there))
     assert got(source(url, sha256=SUM), target)[0] == url
-    assert target.read_bytes() == BODY
     assert server.seen == [("a", None), ("there", None), ("a", REST), ("there", REST)]
 
 
@@ -229,9 +221,8 @@ def test_a_redirect_to_plain_http_elsewhere_is_not_believed_without_a_sum(server
     try:
         there = elsewhere.give("there", serve())
         url = server.give("a", fail(302, Location=there))
-        assert f"leads to {there}" in refused(source(url), target)
+        assert f"leads to {there}" in failed(source(url), target)
         got(source(url, sha256=SUM), target)
-        assert target.read_bytes() == BODY
     finally:
         elsewhere.stop()
 
@@ -239,26 +230,24 @@ def test_a_redirect_to_plain_http_elsewhere_is_not_believed_without_a_sum(server
 def test_a_stalled_connection_is_left_and_resumed(server, target):
     url = server.give("a", serve(cut=CUT, stall=True), serve())
     got(source(url, sha256=SUM), target, timeout=(2, 0.3))
-    assert target.read_bytes() == BODY
     assert server.seen[1:] == [("a", REST)]
 
 
 def test_what_arrived_before_all_tries_failed_serves_the_next_call(server, target):
     url = server.give("a", serve(cut=CUT), fail(503))
-    assert "503" in refused(source(url, sha256=SUM), target)
+    assert "503" in failed(source(url, sha256=SUM), target)
     assert len(server.seen) == 2 + QUICK.total
     assert files(target) == {"data.bin.partial"}
     assert target.with_name("data.bin.partial").read_bytes() == BODY[:CUT]
     server.give("a", serve())
     got(source(url, sha256=SUM), target)
-    assert target.read_bytes() == BODY
     assert server.seen[-1] == ("a", REST)
     assert files(target) == {"data.bin"}
 
 
 def test_a_file_that_always_breaks_off_is_one_line_and_nothing_unverifiable_stays(server, target):
     url = server.give("a", serve(cut=CUT))
-    assert url in refused(source(url), target)
+    assert url in failed(source(url), target)
     assert len(server.seen) == 1 + QUICK.total
     assert files(target) == set()
 
@@ -266,7 +255,7 @@ def test_a_file_that_always_breaks_off_is_one_line_and_nothing_unverifiable_stay
 def test_a_server_that_does_not_answer_is_one_line(server, target):
     url = server.give("a", serve())
     server.stop()
-    line = refused(source(url), target)
+    line = failed(source(url), target)
     assert url in line and "onnection refused" in line
     assert files(target) == set()
 
@@ -277,14 +266,12 @@ def test_a_mirror_says_how_long_to_wait_within_reason(server, target, monkeypatc
     monkeypatch.setattr(time, "sleep", waits.append)
     got(source(server.give("a", fail(503, Retry_After=asked), serve())), target, retries=RETRIES)
     assert waits == [waited]
-    assert isinstance(RETRIES, Retry) and RETRIES.total == 5
 
 
 def test_a_compressed_file_stays_as_it_is(server, target):
     """Some hosts declare .gz files to be an encoding of what is inside."""
     packed = gzip.compress(BODY)
-    got(source(server.give("a", serve(packed, Content_Encoding="gzip"))), target)
-    assert target.read_bytes() == packed
+    got(source(server.give("a", serve(packed, Content_Encoding="gzip"))), target, packed)
 
 
 PROGRAM = """
@@ -305,7 +292,7 @@ def test_a_killed_download_is_resumed_by_another_process(server, target):
         assert time.monotonic() < deadline and first.poll() is None
         time.sleep(0.02)
     # Meanwhile no other process writes there.
-    assert "another process" in refused(json.loads(wanted), target)
+    assert "another process" in failed(json.loads(wanted), target)
     first.send_signal(signal.SIGKILL)
     first.wait()
     subprocess.run(command, cwd=ROOT, check=True)
@@ -325,7 +312,6 @@ def test_what_an_earlier_process_left_is_used_if_the_sum_fits(server, target, le
         fcntl.flock(file, fcntl.LOCK_EX)  # a stale lock
         file.write(left)
     got(source(server.give("a", serve()), sha256=SUM), target)
-    assert target.read_bytes() == BODY
     assert [seen[1] for seen in server.seen] == requests
 
 
@@ -381,9 +367,6 @@ def test_sums_are_computed_once_as_long_as_the_file_stays(tmp_path):
     with pytest.raises(ValueError, match=hashlib.sha256(OTHER).hexdigest()):
         check(file, wanted, memory)
     check(tmp_path, wanted, memory)  # a folder has no sum
-
-
-# -- the configuration -------------------------------------------------------------------------------------
 
 
 def dataset(*sources):
@@ -443,50 +426,35 @@ def test_a_dataset_comes_from_its_mirror_and_later_from_the_disk(online, server)
     # Neither another address nor a deleted archive is a reason to fetch it again for what is derived already.
     config["datasets"]["tiny"]["sources"][0]["urls"].append("https://example.invalid/tiny.npz")
     stored.unlink()
-    assert "Nothing to be done" in laboratory.made(target, config=config).stderr
+    assert laboratory.has_nothing_to_do(target, config=config)
 
 
-def test_a_download_that_fails_is_one_line_and_leaves_nothing_under_its_name(online, server):
+def test_a_wrong_file_is_refused_by_its_sums(online, server):
+    """Before anything runs where it lies there; one that is downloaded leaves nothing under its name."""
     laboratory, config, body = online
-    server.give("tiny.npz", serve(OTHER))
-    done = laboratory.run("resources/datasets/tiny/dataset.json", config=config)
-    assert done.returncode != 0
-    lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    assert lines and len(set(lines)) == 1
-    for word in (
-        "tiny.npz",
-        hashlib.sha256(body).hexdigest(),
-        hashlib.sha256(OTHER).hexdigest(),
-        ".rejected",
-    ):
-        assert word in lines[0]
-    stored = laboratory.directory / "resources" / "downloads"
-    assert [path.name for path in stored.iterdir()] == ["tiny.npz.rejected"]
-
-
-def test_a_wrong_file_is_refused_by_its_sums_before_anything_runs(online, server):
-    laboratory, config, body = online
-    (laboratory.sources / "tiny.npz").write_bytes(OTHER)
-    done = laboratory.run("results/tiny.csv", config=config)
-    assert done.returncode != 0
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    for word in ("tiny.npz", hashlib.sha256(body).hexdigest(), hashlib.sha256(OTHER).hexdigest()):
-        assert word in line
+    sums = [hashlib.sha256(content).hexdigest() for content in (body, OTHER)]
+    wrong = laboratory.sources / "tiny.npz"
+    wrong.write_bytes(OTHER)
+    line = laboratory.refused("results/tiny.csv", config=config)
+    assert [word for word in ("tiny.npz", *sums) if word not in line] == []
     assert server.seen == []
     assert not (laboratory.directory / "resources").exists()
+    wrong.unlink()
+    server.give("tiny.npz", serve(OTHER))
+    line = laboratory.refused("resources/datasets/tiny/dataset.json", config=config)
+    assert [word for word in ("tiny.npz", *sums, ".rejected") if word not in line] == []
+    stored = laboratory.directory / "resources" / "downloads"
+    assert [path.name for path in stored.iterdir()] == ["tiny.npz.rejected"]
 
 
 def test_wrong_weights_are_refused_by_their_sums(empty_laboratory, tiny):
     (empty_laboratory.sources / "w.mat").write_bytes(OTHER)
     tiny["networks"] = {"n": {"architecture": "small", "weights": {"file": "w.mat", "sha256": SUM}}}
-    done = empty_laboratory.run("resources/networks/n.json", config=tiny)
-    assert done.returncode != 0
-    assert re.search(
-        rf"^error: .*w\.mat has sha256 {hashlib.sha256(OTHER).hexdigest()}.*{SUM}", done.stderr, re.M
-    )
+    line = empty_laboratory.refused("resources/networks/n.json", config=tiny)
+    assert re.search(rf"w\.mat has sha256 {hashlib.sha256(OTHER).hexdigest()}.*{SUM}", line)
     (empty_laboratory.sources / "w.mat").write_bytes(BODY)
     empty_laboratory.made("resources/networks/n.json", config=tiny)
-    card = json.loads((empty_laboratory.directory / "resources/networks/n.json").read_text())
+    card = read_json(empty_laboratory.directory / "resources/networks/n.json")
     assert card == {"file": "w.mat", "bytes": 300_000, "sha256": SUM}
 
 
@@ -500,36 +468,27 @@ def with_absent(tiny, server):
         "unused": dataset({"file": "unused.npz"}),
     }
     tiny["networks"] = {"net": {"architecture": "small", "weights": {"file": "net.mat"}}}
-    like = tiny["protocols"]["tiny"]
-    for name in ("lost", "gone", "soon", "unused"):
-        tiny["protocols"][name] = like | {"dataset": name}
+    like, asked = tiny["protocols"]["tiny"], ("lost", "gone", "soon", "deep")
+    tiny["protocols"] |= {name: like | {"dataset": name} for name in ("lost", "gone", "soon", "unused")}
     tiny["protocols"]["deep"] = like | {"dataset": "soon", "input": {"kind": "network", "network": "net"}}
-    for name in ("lost", "gone", "soon", "deep"):
-        tiny["tables"]["tiny"]["blocks"].append({"protocol": name, "metric": "ap", "bits": [8]})
+    blocks = [{"protocol": name, "metric": "ap", "bits": [8]} for name in asked]
+    tiny["tables"]["tiny"]["blocks"] += blocks
     return tiny
 
 
-@pytest.mark.parametrize("options", [[], ["-n"]], ids=["run", "dry run"])
-def test_all_that_is_missing_is_told_at_once_and_before_anything_runs(
-    empty_laboratory, tiny, server, options
-):
+def test_all_that_is_missing_is_told_at_once_and_before_anything_runs(empty_laboratory, tiny, server):
     tiny = with_absent(tiny, server)
-    done = empty_laboratory.run("results/tiny.csv", config=tiny, options=options)
+    done = empty_laboratory.run("results/tiny.csv", config=tiny)
     assert done.returncode != 0
     text = done.stderr[done.stderr.index("error: ") :]
     assert text.startswith("error: 4 files are missing")
     found = dict(re.findall(r"^  \w+ \w+ needs (\S+),(.*)$", text, re.MULTILINE))
-    assert set(found) == {"lost.npz", "lost2.npz", "gone.npz", "net.mat"}
-    assert "ask the authors" in found["lost.npz"]
+    skipped = {"lost.npz": "lost", "lost2.npz": "lost", "gone.npz": "gone", "net.mat": "deep"}
+    assert set(found) == set(skipped)
+    assert "ask the authors" in found["lost.npz"] and "TIEBENCH_RESOURCES" not in found["lost.npz"]
     assert "TIEBENCH_RESOURCES" in found["lost2.npz"]
     assert "http://example.org/gone.npz" in found["gone.npz"]
-    for file, name in {
-        "lost.npz": "lost",
-        "lost2.npz": "lost",
-        "gone.npz": "gone",
-        "net.mat": "deep",
-    }.items():
-        assert f"--config skip='[{name}]'" in found[file]
+    assert all(f"--config skip='[{name}]'" in found[file] for file, name in skipped.items())
     assert text.rstrip().endswith("--config skip='[gone, lost, deep]'")
     assert "Traceback" not in done.stderr
     assert server.seen == []
@@ -542,49 +501,31 @@ def test_what_is_skipped_leaves_empty_columns_with_their_reason(laboratory, prep
     tiny = with_absent(tiny, server)
     before = laboratory.stamps("results/runs/**/*")
     options = ["--config", "skip=[lost, gone, soon]"]  # deep is of soon, too
-    laboratory.made("results/tiny.html", "results/tiny.tex", config=tiny, options=options)
+    laboratory.made("results/tiny.csv", config=tiny, options=options)
     assert laboratory.stamps("results/runs/**/*") == before
     assert server.seen == []
-    old, new = (rows(place / "results" / "tiny.csv") for place in (prepared.directory, laboratory.directory))
-    columns = [f"{name} ap 8" for name in ("lost", "gone", "soon", "deep")]
-    assert [row | dict.fromkeys(columns, "") for row in old] == new
-    tidy = rows(laboratory.directory / "results" / "tiny.tidy.csv")
-    skipped = [row for row in tidy if row["protocol"] != "tiny"]
+    empty = dict.fromkeys((f"{name} ap 8" for name in ("lost", "gone", "soon", "deep")), "")
+    assert laboratory.rows("tiny.csv") == [row | empty for row in prepared.rows("tiny.csv")]
+    skipped = [row for row in laboratory.rows("tiny.tidy.csv") if row["protocol"] != "tiny"]
     assert len(skipped) == 8
     assert {(row["mean"], row["status"], row["reason"]) for row in skipped} == {("", "refused", "skipped")}
     # In a --configfile it is a list, and a whole table may be left out.
     tiny["skip"] = ["tiny"]
     tiny["tables"]["tiny"]["blocks"] = tiny["tables"]["tiny"]["blocks"][:1]
-    laboratory.made("results/tiny.html", "results/tiny.tex", config=tiny)
-    tidy = rows(laboratory.directory / "results" / "tiny.tidy.csv")
-    assert {row["reason"] for row in tidy} == {"skipped"}
+    laboratory.made("results/tiny.html", config=tiny)
+    assert {row["reason"] for row in laboratory.rows("tiny.tidy.csv")} == {"skipped"}
     assert laboratory.stamps("results/runs/**/*") == before
 
 
-def rows(path):
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-SKIPS = {
-    "a list": ["digits"],
-    "text": "[digits]",
-    "quoted": "['digits',\"digits_levels\"]",
-    "a name": "digits",
-}
-
-
-@pytest.mark.parametrize("given", SKIPS.values(), ids=SKIPS.keys())
+@pytest.mark.parametrize("given", ["[digits]", "['digits',\"digits_levels\"]", "digits"])
 def test_skip_may_be_text(given):
-    configuration = load(ROOT, {"skip": given})
-    refusals = {Plan(configuration).refusal(cell) for cell in Plan(configuration).cells("quick")}
-    assert refusals == {"skipped"}
+    plan = Plan(load(ROOT, {"skip": given}))
+    assert {plan.refusal(cell) for cell in plan.cells("quick")} == {"skipped"}
 
 
 @pytest.mark.parametrize(("given", "words"), [("[digit]", "did you mean 'digits'"), (5, "array")])
 def test_a_mistake_in_skip_is_one_line(given, words):
-    with pytest.raises(ConfigurationError, match=rf"^--configfile: skip: .*{words}"):
-        load(ROOT, {"skip": given})
+    assert re.match(rf"--configfile: skip: .*{words}", refused({"skip": given}))
 
 
 def test_every_source_of_this_checkout_is_downloaded_or_says_how_to_get_it():

@@ -1,9 +1,10 @@
 """The lock files: pip's and conda's pins agree, and nothing is left out."""
 
+import ast
 import re
+import sys
 import tomllib
 from importlib import metadata
-from pathlib import Path
 
 import yaml
 from packaging.requirements import Requirement
@@ -12,7 +13,8 @@ from packaging.version import Version
 
 from workflow import environment
 
-ROOT = Path(__file__).parents[2]
+from conftest import ROOT  # isort: skip
+
 HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}$")
 
 
@@ -40,11 +42,25 @@ TORCH = [
     if line.strip() and not line.startswith("#")
 ]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+GROUPS = PROJECT["dependency-groups"]
+EXTRAS = PROJECT["project"]["optional-dependencies"]
 
 
 def here(requirement):
     """Whether a requirement is meant for this Python on this machine."""
-    return requirement.marker is None or requirement.marker.evaluate()
+    return requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+
+
+def names(texts):
+    """The names of requirements, given as such or as text."""
+    return {canonicalize_name(Requirement(str(text)).name) for text in texts}
+
+
+HERE = [requirement for requirement, _ in LOCKED if here(requirement)]
+
+
+def needed_by(name):
+    return [one for one in map(Requirement, metadata.requires(name) or []) if here(one)]
 
 
 def test_every_lock_entry_is_an_exact_pin_with_hashes():
@@ -59,8 +75,7 @@ def test_every_lock_entry_is_an_exact_pin_with_hashes():
 
 
 def test_each_package_has_one_pin_on_this_machine():
-    names = [canonicalize_name(requirement.name) for requirement, _ in LOCKED if here(requirement)]
-    assert len(names) == len(set(names))
+    assert len(HERE) == len(names(HERE))
 
 
 def test_environment_yml_is_what_the_lock_files_make():
@@ -81,23 +96,18 @@ def test_environment_yml_holds_the_pins_of_the_lock_files_and_no_others():
 def direct():
     """Requirements that pyproject.toml names: the suite's, and those of groups in requirements.lock."""
     apart = {"docs", "distributed", "backbones"}  # locks of their own; torchvision's builds belong to torch's
-    groups = [
-        entry for name, group in PROJECT["dependency-groups"].items() if name not in apart for entry in group
-    ]
+    groups = [entry for name, group in GROUPS.items() if name not in apart for entry in group]
     return [*PROJECT["project"]["dependencies"], *(entry for entry in groups if isinstance(entry, str))]
 
 
 def test_every_requirement_is_locked_to_a_version_that_it_allows():
-    groups = PROJECT["dependency-groups"]
-    locks = [
+    for lock, texts in (
         (LOCKED, direct()),
-        (LOCKED_FOR_DOCS, groups["docs"]),
-        (LOCKED_FOR_CLUSTERS, groups["distributed"]),
-    ]
-    for lock, texts in locks:
+        (LOCKED_FOR_DOCS, GROUPS["docs"]),
+        (LOCKED_FOR_CLUSTERS, GROUPS["distributed"]),
+    ):
         for wanted in map(Requirement, texts):
-            name = canonicalize_name(wanted.name)
-            (pin,) = [r.specifier for r, _ in lock if canonicalize_name(r.name) == name and here(r)]
+            (pin,) = [r.specifier for r, _ in lock if names([r]) == names([wanted]) and here(r)]
             (version,) = pin
             assert wanted.specifier.contains(version.version), wanted
 
@@ -112,61 +122,40 @@ def test_what_computes_has_the_same_versions_on_a_cluster():
 
 
 def test_the_environment_for_clusters_has_every_package_of_the_extra():
-    group = {
-        canonicalize_name(Requirement(text).name) for text in PROJECT["dependency-groups"]["distributed"]
-    }
-    extra = PROJECT["project"]["optional-dependencies"]["distributed"]
-    assert {canonicalize_name(Requirement(text).name) for text in extra} <= group
+    assert names(EXTRAS["distributed"]) <= names(GROUPS["distributed"])
 
 
 def test_both_lock_files_have_the_same_versions():
     suite, site = ({str(r) for r, _ in lock if here(r)} for lock in (LOCKED, LOCKED_FOR_DOCS))
-    names = [canonicalize_name(Requirement(text).name) for text in suite | site]
-    assert suite & site and len(names) == len(set(names))
+    assert suite & site and len(names(suite | site)) == len(suite | site)
 
 
 def test_the_lock_has_no_torch_and_nothing_of_cuda():
     """torch comes from requirements-torch.txt: locked, it would force one build on every machine."""
-    names = {canonicalize_name(requirement.name) for requirement, _ in LOCKED}
-    assert "torchmetrics" in names  # depends on torch
-    assert not [n for n in names if n == "torch" or n.startswith(("nvidia", "cuda", "triton"))]
+    locked = names(requirement for requirement, _ in LOCKED)
+    assert "torchmetrics" in locked  # depends on torch
+    assert not [n for n in locked if n == "torch" or n.startswith(("nvidia", "cuda", "triton"))]
 
 
 def test_the_lock_is_complete():
     """It is installed without resolving dependencies, so every package that another needs must be in it."""
-    names = {canonicalize_name(requirement.name) for requirement, _ in LOCKED if here(requirement)}
-    missing = set()
-    for name in names:
-        for text in metadata.requires(name) or []:
-            needed = Requirement(text)
-            if needed.marker is None or needed.marker.evaluate({"extra": ""}):
-                missing |= {canonicalize_name(needed.name)} - names
-    assert missing <= {"torch"}
+    needed = names(one for name in names(HERE) for one in needed_by(name))
+    assert needed - names(HERE) <= {"torch"}
 
 
 def test_what_torch_needs_is_locked_too():
     """So that installing torch after the lock brings no package of another version."""
-    needed = [Requirement(text) for text in metadata.requires("torch") or []]
-    names = {canonicalize_name(r.name) for r, _ in LOCKED if here(r)}
-    plain = [r for r in needed if (r.marker is None or r.marker.evaluate({"extra": ""})) and not r.extras]
-    missing = {
-        canonicalize_name(r.name)
-        for r in plain
-        if not r.name.startswith(("nvidia-", "cuda-", "triton")) and canonicalize_name(r.name) not in names
-    }
-    assert missing == set()
-    for requirement in plain:
-        pins = [r for r, _ in LOCKED if canonicalize_name(r.name) == canonicalize_name(requirement.name)]
-        for pin in (p for p in pins if here(p)):
+    needed = [one for one in needed_by("torch") if not one.extras]
+    own = ("nvidia-", "cuda-", "triton")
+    assert [name for name in names(needed) - names(HERE) if not name.startswith(own)] == []
+    for requirement in needed:
+        for pin in (pin for pin in HERE if names([pin]) == names([requirement])):
             (version,) = pin.specifier
             assert requirement.specifier.contains(version.version)
 
 
 def test_every_third_party_import_of_the_code_is_asked_for():
     """By name in pyproject.toml, or as a part of something named there (llvmlite of Numba)."""
-    import ast
-    import sys
-
     own = {path.name for path in ROOT.iterdir() if path.is_dir()} | {"conftest"}
     imported, of_the_site = set(), set()
     for package in ("datasets", "networks", "tiebench", "reporting", "methods", "workflow"):
@@ -178,21 +167,15 @@ def test_every_third_party_import_of_the_code_is_asked_for():
                 elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                     found.add(node.module.split(".")[0])
     distributions = metadata.packages_distributions()
-    extras = [text for extra in PROJECT["project"]["optional-dependencies"].values() for text in extra]
-    texts = [*PROJECT["dependency-groups"]["suite"], *extras]
-    asked = {canonicalize_name(Requirement(text).name) for text in texts}
-    of_clusters = PROJECT["project"]["optional-dependencies"]["distributed"]  # not installed here, or not all
-    for name in asked - {canonicalize_name(Requirement(text).name) for text in of_clusters}:
-        asked |= {canonicalize_name(Requirement(text).name) for text in metadata.requires(name) or []}
-    # Used if installed: networks/ reports their absence.
-    asked |= {canonicalize_name(Requirement(text).name) for text in PROJECT["dependency-groups"]["backbones"]}
+    asked = names([*GROUPS["suite"], *(text for extra in EXTRAS.values() for text in extra)])
+    # Those of clusters are not installed here, or not all.
+    asked |= names(
+        one for name in asked - names(EXTRAS["distributed"]) for one in metadata.requires(name) or []
+    )
+    asked |= names(GROUPS["backbones"])  # used if installed: networks/ reports their absence
     foreign = imported - set(sys.stdlib_module_names) - own
     assert {"numpy", "torch", "yaml"} <= foreign
-    missing = {
-        name
-        for name in foreign - {"torch"}
-        if not asked & {canonicalize_name(d) for d in distributions.get(name, [name])}
-    }
-    assert missing == set()
-    foreign = {canonicalize_name(name) for name in of_the_site - set(sys.stdlib_module_names) - own}
-    assert {"sphinx", "latex2mathml"} <= foreign <= {canonicalize_name(r.name) for r, _ in LOCKED_FOR_DOCS}
+    unasked = [name for name in foreign - {"torch"} if not asked & names(distributions.get(name, [name]))]
+    assert unasked == []
+    foreign = names(of_the_site - set(sys.stdlib_module_names) - own)
+    assert {"sphinx", "latex2mathml"} <= foreign <= names(r for r, _ in LOCKED_FOR_DOCS)

@@ -5,19 +5,19 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from workflow.scripts.train_and_encode import _Clock
 
+from conftest import ROOT  # isort: skip
+
 pytestmark = [
     pytest.mark.thorough,
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks are made on Linux only"),
 ]
 
-ROOT = Path(__file__).parents[2]
 # A job as workflow/scripts/_job.py starts one, and what it does, by its first argument.
 JOB = """
 import json, os, signal, sys
@@ -68,10 +68,8 @@ def jobs(tmp_path):
     (tmp_path / "job.py").write_text(JOB)
 
     def run(*asked, **variables):
-        path = os.pathsep.join([str(ROOT), str(tmp_path)])
-        env = (
-            {k: v for k, v in os.environ.items() if k != "TIEBENCH_FORKS"} | {"PYTHONPATH": path} | variables
-        )
+        env = {key: value for key, value in os.environ.items() if key != "TIEBENCH_FORKS"} | variables
+        env["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(tmp_path)])
         listed = json.dumps([[*words, *[None] * (3 - len(words))] for words in asked])
         command = [sys.executable, "-c", ENGINE, listed]
         done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
@@ -107,9 +105,8 @@ def test_a_fork_has_what_its_job_was_given(jobs, tmp_path):
 
 
 def test_a_job_ends_as_its_fork_ends(jobs):
-    (exit_, killed, failed) = jobs(
-        (["kernels", "1", "exit", "3"],), (["kernels", "1", "kill"],), (["kernels", "1", "fail"],)
-    )
+    ends = (["exit", "3"], ["kill"], ["fail"])
+    exit_, killed, failed = jobs(*((["kernels", "1", *end],) for end in ends))
     assert exit_ == [3, "", ""]
     assert killed == [128 + 9, "", ""]
     assert failed[0] == 1

@@ -37,22 +37,16 @@ def collected(tmp_path, monkeypatch):
     np.savez(protocol / "split.npz", query=query, database=database, training=database[:10])
     (protocol / "split.json").write_text(json.dumps({"fingerprint": "y"}))
     (protocol / "affinity.json").write_text(json.dumps({"thresholds": None}))
-    codes = {}
-    for method in ("lsh", "itq"):
-        bits = random.integers(0, 2, (60, 6), dtype=np.uint8)
+    codes = {method: random.integers(0, 2, (60, 6), dtype=np.uint8) for method in ("lsh", "itq")}
+    parts = {method: (bits[query], bits[database]) for method, bits in codes.items()}
+    parts["refused"] = (np.zeros((0, 6), np.uint8),) * 2
+    for method, two in parts.items():
         folder = tmp_path / f"results/runs/{PROTOCOL}/{method}/6/0"
         folder.mkdir(parents=True)
-        packed = np.packbits(bits, axis=1)
-        np.savez(folder / "codes.npz", query=packed[query], database=packed[database], bits=6)
-        codes[method] = bits
-    cells = [(PROTOCOL, method, 6) for method in codes]
+        packed = dict(zip(("query", "database"), (np.packbits(part, axis=1) for part in two)))
+        np.savez(folder / "codes.npz", **packed, bits=6)
+    cells = [(PROTOCOL, method, 6) for method in parts]
     settings = {PROTOCOL: {"affinity": {"kind": "class"}, "picture": None}}
-    folder = tmp_path / f"results/runs/{PROTOCOL}/refused/6/0"
-    folder.mkdir(parents=True)
-    np.savez(
-        folder / "codes.npz", query=np.zeros((0, 1), np.uint8), database=np.zeros((0, 1), np.uint8), bits=6
-    )
-    cells.append((PROTOCOL, "refused", 6))
     found = gallery_data.collect(cells, {PROTOCOL: str(dataset)}, settings, seed=0, queries=3)
     return found, (items, labels, query, database, codes)
 
@@ -63,18 +57,15 @@ def test_neighbours_are_the_nearest_in_the_order_of_the_database(collected):
     pictures = found[f"{PROTOCOL}/pictures"]
     assert pictures.shape[1:] == (34, 48, 3)
     for method, bits in codes.items():
-        part = {
-            name: found[f"{PROTOCOL}/{method}/{name}"]
-            for name in ("neighbours", "distances", "relevant", "tied")
-        }
+        names = ("neighbours", "distances", "relevant", "tied")
+        part = {name: found[f"{PROTOCOL}/{method}/{name}"] for name in names}
         for row, item in enumerate(chosen):
             far = [int((bits[item] != bits[other]).sum()) for other in database]
             nearest = sorted(range(len(database)), key=lambda place, far=far: (far[place], place))[:12]
             assert part["distances"][row].tolist() == [far[place] for place in nearest]
             assert part["tied"][row].tolist() == [far.count(far[place]) for place in nearest]
-            assert part["relevant"][row].tolist() == [
-                labels[database[place]] == labels[item] for place in nearest
-            ]
+            relevant = [labels[database[place]] == labels[item] for place in nearest]
+            assert part["relevant"][row].tolist() == relevant
             for rank, place in enumerate(nearest):
                 shown = pictures[part["neighbours"][row, rank]].astype(float)
                 # A thumbnail keeps the mean colour of its image, which tells random images apart.
@@ -89,9 +80,8 @@ def test_vectors_of_pixels_become_pictures():
     assert (grey == grey[..., :1]).all()
     assert grey[1, 0, 0, 0] == 0 and grey[0, 2, 3, 0] == 255
     assert grey[1, 1, 0, 0] == round(255 * 4 / 23)
-    assert gallery_data._thumbnails(items, [0], [2, 2, 3])[0, 1, 1].tolist() == [
-        round(255 * v / 11) for v in (9, 10, 11)
-    ]
+    coloured = gallery_data._thumbnails(items, [0], [2, 2, 3])
+    assert coloured[0, 1, 1].tolist() == [round(255 * v / 11) for v in (9, 10, 11)]
     with pytest.raises(ValueError, match="not the 12 values"):
         gallery_data._thumbnails(items, [0], [3, 3])
 
@@ -114,9 +104,7 @@ def test_ties_are_boxed_and_every_item_is_marked_once(collected):
             boxes = {p.get_gid() for p in axes.patches if f"-{query}-{method}-" in (p.get_gid() or "")}
             assert boxes == {f"tie-{PROTOCOL}-{query}-{method}-{d}" for d in set(distances.tolist())}
             relevant = found[f"{PROTOCOL}/{method}/relevant"][query]
-            frames = {
-                c.get_gid(): c for c in axes.collections if (c.get_gid() or "").endswith(f"-{query}-{method}")
-            }
+            frames = {collection.get_gid(): collection for collection in axes.collections}
             for kind, count, colour in (
                 ("right", relevant.sum(), drawn.RIGHT),
                 ("wrong", (~relevant).sum(), drawn.WRONG),
@@ -137,10 +125,8 @@ def test_ties_are_boxed_and_every_item_is_marked_once(collected):
 def test_a_refused_run_has_no_rows_and_a_table_of_refused_runs_says_so(collected):
     found, _ = collected
     assert not [name for name in found if "/refused/" in name]
-    methods = ("lsh", "itq", "refused")
-    assert figure_style.render(drawn.draw(table(methods=methods), found), "svg") == figure_style.render(
-        drawn.draw(table(), found), "svg"
-    )
+    three, two = (drawn.draw(table(**more), found) for more in ({"methods": ("lsh", "itq", "refused")}, {}))
+    assert figure_style.render(three, "svg") == figure_style.render(two, "svg")
     alone = {name: value for name, value in found.items() if name.count("/") == 1}
     (line,) = drawn.draw(table(methods=("refused",)), alone).texts
     assert line.get_text() == "No run of these methods has codes to show."

@@ -30,21 +30,16 @@ def stored(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_jupyter_shows_nothing_else(name):
-    """It also shows the value of a last expression: no cell ends in one but for print."""
-    for cell in json.loads(stored(name))["cells"]:
-        source = "".join(cell["source"])
-        if cell["cell_type"] == "code" and isinstance(last := ast.parse(source).body[-1], ast.Expr):
-            assert ast.unparse(last).startswith("print("), source
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_it_is_valid_and_canonical(name):
+def test_it_is_valid_and_canonical_and_jupyter_shows_nothing_else(name):
     notebook = nbformat.reads(stored(name), as_version=nbformat.NO_CONVERT)
     nbformat.validate(notebook)
     assert any("assert " in cell.source for cell in notebook.cells)
     canonical = json.dumps(json.loads(stored(name)), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
     assert stored(name) == canonical
+    # Jupyter also shows the value of a last expression: no cell ends in one but for print.
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and isinstance(last := ast.parse(cell.source).body[-1], ast.Expr):
+            assert ast.unparse(last).startswith("print("), cell.source
 
 
 def shown(notebook):

@@ -1,6 +1,5 @@
 """Asymmetric and rescored rankings of runs: their scores, and what a protocol has to ask for."""
 
-import copy
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,13 +12,12 @@ from tiebench.codes.packing import pack
 from tiebench.scoring import score_codes
 from tiebench.search.rescoring import rescored
 from workflow.configuration.merged import load
-from workflow.errors import ConfigurationError
 from workflow.plan.runs import Cell, Plan
 from workflow.stages import other_rankings
 from workflow.stages.protocol_data import ProtocolData
 from workflow.stages.run_records import read_estimates
 
-from conftest import ROOT  # isort: skip
+from conftest import ROOT, refused  # isort: skip
 
 ASKED = {"asymmetric": True, "rescore": [20], "at": [3, 10], "ap_at_normaliser": "hits"}
 
@@ -43,67 +41,63 @@ def precision_of_ranking(similarity, relevant):
     return np.mean(np.arange(1, len(ranks) + 1) / ranks) if len(ranks) else 0.0
 
 
+def added(problem, kind, asked, raw=None, estimates=None):
+    """The scores of the codes alone, and with those of the rankings asked for."""
+    protocol, codes, _, affinities = problem
+    plain = score_codes(*codes, 8, affinities[kind], asked["at"], asked["ap_at_normaliser"])
+    return plain, other_rankings.add_rankings(
+        plain, codes, raw, estimates, 8, affinities[kind], protocol, asked
+    )
+
+
+def unit(items):
+    return items / np.linalg.norm(items.astype(float), axis=1, keepdims=True)
+
+
 @pytest.mark.parametrize("kind", ["classes", "judgements"])
 def test_scores_of_other_rankings_are_those_of_plain_sums(kind, problem, monkeypatch):
     monkeypatch.setattr(other_rankings, "_SIMILARITIES_AT_ONCE", 400)  # a few queries at a time
     protocol, codes, raw, affinities = problem
-    affinity = affinities[kind]
-    plain = score_codes(*codes, 8, affinity, at=ASKED["at"])
-    found = other_rankings.add_rankings(plain, codes, raw, None, 8, affinity, protocol, ASKED)
+    plain, found = added(problem, kind, ASKED, raw)
     assert {name: found.means[name] for name in plain.means} == plain.means
-    relevant = affinity.block(0, 15) > 0
+    relevant = affinities[kind].block(0, 15) > 0
     signs = np.where(protocol.items[15:] > 0, 1.0, -1.0)
     for q in range(15):
-        similarity = raw[q].astype(float) @ signs.T
-        lowest, highest = (
-            precision_of_ranking(similarity + sign * 1e-9 * relevant[q], relevant[q]) for sign in (-1, 1)
-        )
-        assert found.per_query["asymmetric_ap_min"][q] == pytest.approx(lowest)
-        assert found.per_query["asymmetric_ap_max"][q] == pytest.approx(highest)
-    unit = protocol.items.astype(float)
-    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
-    cosine = unit[:15] @ unit[15:].T
-    expected = rescored(
-        *codes, 8, affinities["judgements"], lambda q, items: cosine[q, items], 20, ASKED["at"]
-    )
-    for name, values in expected.items():
+        for end, sign in (("min", -1), ("max", 1)):
+            similarity = raw[q].astype(float) @ signs.T + sign * 1e-9 * relevant[q]
+            expected = precision_of_ranking(similarity, relevant[q])
+            assert found.per_query[f"asymmetric_ap_{end}"][q] == pytest.approx(expected)
+    cosine = unit(protocol.items[:15]) @ unit(protocol.items[15:]).T
+    judged, similarity = affinities["judgements"], lambda q, items: cosine[q, items]
+    for name, values in rescored(*codes, 8, judged, similarity, 20, ASKED["at"]).items():
         assert np.allclose(found.per_query[f"rescored@20_{name}"], values.expected, atol=1e-9)
         assert found.means[f"rescored@20_{name}_max"] == pytest.approx(values.maximum.mean())
         assert found.means[f"rescored@20_{name}_min"] == pytest.approx(values.minimum.mean())
     assert not [name for name in found.means if name.startswith("asymmetric") and "radius" in name]
-
-
-def test_a_method_without_real_values_has_no_asymmetric_scores(problem):
-    protocol, codes, _, affinities = problem
-    plain = score_codes(*codes, 8, affinities["classes"], at=[3])
-    found = other_rankings.add_rankings(plain, codes, None, None, 8, affinities["classes"], protocol, ASKED)
-    assert not [name for name in found.means if name.startswith("asymmetric")]
+    # A method without real values has none of them.
+    assert not [name for name in added(problem, kind, ASKED)[1].means if name.startswith("asymmetric")]
 
 
 @pytest.mark.parametrize("kind", ["classes", "judgements"])
 def test_estimated_scores_are_those_of_plain_sums(kind, problem, monkeypatch):
     monkeypatch.setattr(other_rankings, "_SIMILARITIES_AT_ONCE", 400)
-    protocol, codes, raw, affinities = problem
-    affinity, factors = affinities[kind], np.random.default_rng(2).random((105, 2)).astype(np.float32)
+    protocol, _, raw, affinities = problem
+    factors = np.random.default_rng(2).random((105, 2)).astype(np.float32)
     asked = {"estimated": True, "rescore": [20], "at": [3], "ap_at_normaliser": "hits"}
-    plain = score_codes(*codes, 8, affinity, at=[3])
-    found = other_rankings.add_rankings(plain, codes, None, (raw, factors), 8, affinity, protocol, asked)
-    relevant = affinity.block(0, 15) > 0
+    _, found = added(problem, kind, asked, estimates=(raw, factors))
+    relevant = affinities[kind].block(0, 15) > 0
     similarity = raw.astype(float) @ np.where(protocol.items[15:] > 0, 1.0, -1.0).T * factors[:, 0]
-    similarity += factors[:, 1]
+    similarity += factors[:, 1]  # no ties: no two items have the factors
     expected = [precision_of_ranking(*rows) for rows in zip(similarity, relevant)]
-    assert found.per_query["estimated_ap"] == pytest.approx(
-        expected
-    )  # no ties: no two items have the factors
-    unit = protocol.items.astype(float)
-    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    assert found.per_query["estimated_ap"] == pytest.approx(expected)
+    rows = unit(protocol.items)
     for q in range(15):
         nearest = np.argsort(-similarity[q])[:20]
-        first = nearest[np.argsort(-(unit[15:][nearest] @ unit[q]))][:3]
+        first = nearest[np.argsort(-(rows[15:][nearest] @ rows[q]))][:3]
         recall = relevant[q, first].sum() / max(1, relevant[q].sum())
         assert found.per_query["estimated_rescored@20_recall@3"][q] == pytest.approx(recall)
     assert found.means["estimated_bytes"] == 1 + 2 * 4
-    without = other_rankings.add_rankings(plain, codes, raw, None, 8, affinity, protocol, asked)
+    _, without = added(problem, kind, asked, raw)
     assert not [name for name in without.means if name.startswith("estimated")]
 
 
@@ -113,8 +107,7 @@ def test_scores_in_orders_are_those_of_a_database_that_stands_so(several, proble
     labels = np.random.default_rng(1).integers(0, 2, (120, 3) if several else 120)
     given = SimpleNamespace(items=protocol.items, split=protocol.split, labels=labels)
     affinity, settings = affinities["classes"], {"orders": True, "at": [10], "ap_at_normaliser": "min"}
-    plain = score_codes(*codes, 8, affinity, 10, "min")
-    found = other_rankings.add_rankings(plain, codes, None, None, 8, affinity, given, settings)
+    plain, found = added((given, *problem[1:]), "classes", settings)
     of_database = labels[protocol.split.database]
     by_class = np.array(sorted(range(105), key=lambda item: np.atleast_1d(of_database[item]).tolist()))
     orders = {"file_order": np.arange(105), "class_order": by_class, "reversed_class_order": by_class[::-1]}
@@ -159,19 +152,13 @@ def test_what_a_run_keeps_for_estimates_is_read_if_it_fits(tmp_path):
 
 
 def test_without_labels_there_is_no_order_by_class(problem):
-    protocol, codes, _, affinities = problem
-    given = SimpleNamespace(split=protocol.split, labels=None)
+    given = SimpleNamespace(split=problem[0].split, labels=None)
     settings = {"orders": True, "at": [], "ap_at_normaliser": "hits"}
-    plain = score_codes(*codes, 8, affinities["judgements"])
-    found = other_rankings.add_rankings(
-        plain, codes, None, None, 8, affinities["judgements"], given, settings
-    )
+    plain, found = added((given, *problem[1:]), "judgements", settings)
     names = set(found.means) - set(plain.means)
     kinds = ("file_order", "shuffled", "shuffled_sd")
     assert names == {f"{kind}_{metric}" for kind in kinds for metric in ("ap", "ndcg")}
 
-
-# -- configuration and plan --------------------------------------------------------------------------------
 
 PROTOCOL = {
     "dataset": "digits",
@@ -182,49 +169,41 @@ PROTOCOL = {
     "estimated": True,
     "rescore": [40],
 }
+PLAIN = {"asymmetric": False, "estimated": False, "rescore": []}
 
 
-def configured(metric="ap", **changes):
+def settings(metric="ap", **changes):
     block = {"protocol": "mine", "metric": metric, "bits": [8]}
     table = {"seeds": [0], "methods": ["lsh", "talr_ap", "onehot"], "blocks": [block]}
-    protocol = copy.deepcopy(PROTOCOL) | changes
-    return load(ROOT, {"protocols": {"mine": protocol}, "tables": {"mine": table}})
+    return {"protocols": {"mine": PROTOCOL | changes}, "tables": {"mine": table}}
+
+
+def planned(metric="ap", **changes):
+    return Plan(load(ROOT, settings(metric, **changes)))
 
 
 @pytest.mark.parametrize(
     "metric",
-    [
-        "asymmetric_ap",
-        "asymmetric_ndcg@10",
-        "estimated_ap",
-        "estimated_bytes",
-        "estimated_rescored@40_ndcg@10",
-        "rescored@40_ndcg@10",
-    ],
+    ["asymmetric_ndcg@10", "estimated_bytes", "estimated_rescored@40_ndcg@10", "rescored@40_ndcg@10"],
 )
 def test_metrics_of_rankings_that_a_protocol_asks_for(metric):
-    plan = Plan(configured(metric))
+    plan = planned(metric)
     assert plan.score_settings("mine")["rescore"] == [40]
-    settings = plan.run_settings("mine", "lsh", bits="8")
-    assert settings["raw_scores"] is settings["estimates"] is True
+    of_runs = plan.run_settings("mine", "lsh", bits="8")
+    assert of_runs["raw_scores"] is of_runs["estimates"] is True
     assert "resources/protocols/mine/features.npy" in plan.score_files("mine")
     assert "workflow/stages/other_rankings.py" in plan.score_code("mine")
 
 
 def test_orders_are_scored_without_features():
-    metric = "reversed_class_order_ap@10"
-    plan = Plan(
-        configured(
-            metric, asymmetric=False, estimated=False, rescore=[], orders=True, affinity={"kind": "class"}
-        )
-    )
+    plan = planned("reversed_class_order_ap@10", **PLAIN, orders=True, affinity={"kind": "class"})
     assert plan.score_settings("mine")["orders"] is True
     assert plan.score_files("mine") == []
     assert "tiebench/search/in_order.py" in plan.score_code("mine")
 
 
 def test_other_protocols_keep_their_settings():
-    plan = Plan(configured(asymmetric=False, estimated=False, rescore=[], affinity={"kind": "class"}))
+    plan = planned(**PLAIN, affinity={"kind": "class"})
     assert set(plan.score_settings("mine")) == {"affinity", "at", "ap_at_normaliser"}
     assert not {"raw_scores", "estimates"} & set(plan.run_settings("mine", "lsh", bits="8"))
     assert plan.score_files("mine") == []
@@ -238,36 +217,25 @@ def test_other_protocols_keep_their_settings():
         ("asymmetric_ap", {"asymmetric": False}, "is not scored: protocol mine needs asymmetric: true"),
         ("estimated_ap", {"estimated": False}, "is not scored: protocol mine needs estimated: true"),
         ("estimated_bytes", {"estimated": False}, "is not scored: add `estimated: true` to protocol mine"),
-        ("estimated_rescored@30_ndcg@10", {}, "is not scored: protocol mine needs rescore: [30]"),
         ("estimated_rescored@40_ndcg@10", {"estimated": False}, "protocol mine needs estimated: true"),
         ("rescored@40_ndcg@20", {}, "add 20 to `at` of protocol mine"),
         ("rescored@40_ap", {}, "does not apply to a ranking that is rescored; metrics that do: ndcg@K"),
-        ("asymmetric_precision_radius_2", {}, "does not apply to a ranking that is asymmetric"),
         ("class_order_ap", {}, "is not scored: protocol mine needs orders: true"),
         ("shuffled_recall@10", {"orders": True}, "ranking that is shuffled; metrics that do: ap, ap@K, ndcg"),
-        ("file_order_ap@20", {"orders": True}, "add 20 to `at` of protocol mine"),
-        (
-            "ap",
-            {"database_parts": 2, "asymmetric": False, "estimated": False, "rescore": [], "orders": True},
-            "database_parts",
-        ),
+        ("ap", {"database_parts": 2, **PLAIN, "orders": True}, "database_parts"),
         ("asymmetric_app", {}, "there is no metric 'app'"),
         ("ap", {"database_parts": 2}, "cannot be scored from database_parts"),
     ],
 )
 def test_mistakes_are_one_line(metric, changes, words):
-    with pytest.raises(ConfigurationError) as caught:
-        configured(metric, **changes)
-    assert words in str(caught.value) and "\n" not in str(caught.value)
+    assert words in refused(settings(metric, **changes))
 
 
 def test_methods_that_learn_from_affinities_are_refused_where_only_queries_have_them():
-    plan = Plan(configured())
+    plan = planned()
     assert [cell.method for cell in plan.served_cells("mine")] == ["lsh"]
     reason = plan.refusal(Cell("mine", "talr_ap", 8))
-    assert reason == (
-        "talr_ap learns from affinities or labels, and mine has affinities of queries with the database only"
-    )
+    assert reason.startswith("talr_ap learns from affinities or labels, and mine has affinities of queries")
     made = object.__new__(ProtocolData)
     made.affinity = plan.affinity_kind("mine").load()
     with pytest.raises(Refusal, match="none among training items"):

@@ -1,15 +1,17 @@
 """From archives in the layouts of the paper's datasets to a table: tiny, but written byte by byte."""
 
+import copy
 import importlib.util
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.io
+import yaml
+
+from conftest import ROOT  # isort: skip
 
 pytestmark = pytest.mark.thorough
 
-HERE = Path(__file__).parent
 VGG = {"channels": [8, 16, 16, 16, 16], "width": 32}
 # What the loaders demand of the real archives, and of these.
 SIZES = {
@@ -32,7 +34,7 @@ SIZES = {
 
 def writers(name):
     """The module that tests a loader: it writes archives in the real layout."""
-    path = HERE.parent / "datasets" / f"test_datasets_{name}.py"
+    path = ROOT / "tests" / "datasets" / f"test_datasets_{name}.py"
     spec = importlib.util.spec_from_file_location(f"writers_of_{name}", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -57,16 +59,13 @@ def write_sources(folder):
     nus_wide.written(folder / "ConceptsList.zip", nus_wide.concepts_list())
     nus_wide.written(folder / "ImageList.zip", nus_wide.image_list())
     nus_wide.written(folder / "Flickr.tar", nus_wide.pictures())
-
     imagenet100.written(folder / "labels.zip", imagenet100.lists())
     imagenet100.written(folder / "train.tar", imagenet100.train_tar())
     queries = {name: imagenet100.picture(name) for name in imagenet100.QUERIES}
     imagenet100.written(folder / "val.tar", queries)
-
     coco.written(folder / "lists.zip", coco.lists())
     for part in ("train", "val"):
         coco.written(folder / f"{part}2014.zip", coco.pictures(part))
-
     gist = np.random.default_rng(0).random((60, 512)).astype(np.float32)
     order = np.random.default_rng(1).permutation(60) + 1.0
     variables = {"gist": gist, "ndxtrain": order[None, 10:], "ndxtest": order[None, :10]}
@@ -83,45 +82,43 @@ def write_sources(folder):
     }
 
 
-def configuration(sources):
-    """The protocols of the paper on those sources, with splits and networks that fit their size."""
-    levels = {"kind": "distance_levels", "percentiles": [50, 20], "levels": [1, 2]}
-    entries = {name: {"sources": [{"file": file} for file in files]} for name, files in sources.items()}
-    entries["nus_wide"]["options"] = {"concepts": 3, "size": [32, 32]}
-    entries["imagenet100"]["options"] = entries["coco"]["options"] = {"size": [32, 32]}
-    given = {"kind": "given", "query": "query", "database": ["database", "training"]}
-    deep = {"epochs": 1, "batch_size": 8, "learning_rate": 1e-3, "by_bits": {}}
-    return {
-        "datasets": entries,
-        "networks": {
-            name: {"options": VGG, "weights": {"file": f"{name}.mat"}} for name in ("vgg_f", "caffe_alexnet")
-        },
-        "protocols": {
-            "cifar10_s1": {"split": {"kind": "random", "query": 6, "training": 20}},
-            "nus_wide": {"split": {"kind": "random", "query": 1, "training": "all"}, "seed": 1},
-            "imagenet100": {"split": given | {"training": "all"}},
-            "labelme": {"split": {"kind": "random", "query": 10, "training": 30}, "affinity": levels},
-        },
-        "methods": {
-            "talr_ap": {
-                "protocols": dict.fromkeys(("cifar10_s1", "nus_wide", "imagenet100", "labelme"), deep)
-            }
-        },
-        "tables": {
-            "layouts": {
-                "seeds": [0],
-                "methods": ["lsh", "talr_ap"],
-                "supervised_bounds": False,
-                "blocks": [
-                    {"protocol": "cifar10_s1", "metric": "ap", "bits": [8]},
-                    {"protocol": "nus_wide", "metric": "ap", "bits": [8]},
-                    {"protocol": "imagenet100", "metric": "ap@1000", "bits": [8]},
-                    {"protocol": "coco", "metric": "ap@5000", "bits": [8], "methods": ["lsh"]},
-                    {"protocol": "labelme", "metric": "ndcg", "bits": [8]},
-                ],
-            }
-        },
-    }
+# The protocols of the paper, with splits and networks that fit the sizes of those sources.
+CONFIG = yaml.safe_load("""
+datasets:
+  nus_wide: {options: {concepts: 3, size: [32, 32]}}
+  imagenet100: {options: {size: [32, 32]}}
+  coco: {options: {size: [32, 32]}}
+  cifar10: {}
+  labelme: {}
+networks:
+  vgg_f: {weights: {file: vgg_f.mat}}
+  caffe_alexnet: {weights: {file: caffe_alexnet.mat}}
+protocols:
+  cifar10_s1: {split: {kind: random, query: 6, training: 20}}
+  nus_wide: {split: {kind: random, query: 1, training: all}, seed: 1}
+  imagenet100: {split: {kind: given, query: query, database: [database, training], training: all}}
+  labelme:
+    split: {kind: random, query: 10, training: 30}
+    affinity: {kind: distance_levels, percentiles: [50, 20], levels: [1, 2]}
+methods:
+  talr_ap:
+    protocols:
+      cifar10_s1: &deep {epochs: 1, batch_size: 8, learning_rate: 0.001, by_bits: {}}
+      nus_wide: *deep
+      imagenet100: *deep
+      labelme: *deep
+tables:
+  layouts:
+    seeds: [0]
+    methods: [lsh, talr_ap]
+    supervised_bounds: false
+    blocks:
+      - {protocol: cifar10_s1, metric: ap, bits: [8]}
+      - {protocol: nus_wide, metric: ap, bits: [8]}
+      - {protocol: imagenet100, metric: ap@1000, bits: [8]}
+      - {protocol: coco, metric: ap@5000, bits: [8], methods: [lsh]}
+      - {protocol: labelme, metric: ndcg, bits: [8]}
+""")
 
 
 @pytest.fixture
@@ -137,24 +134,25 @@ def archives(empty_laboratory):
 
 
 def test_archives_of_all_datasets_become_a_table(archives):
-    config = configuration(write_sources(archives.sources))
+    config = copy.deepcopy(CONFIG)
+    for name, files in write_sources(archives.sources).items():
+        config["datasets"][name]["sources"] = [{"file": file} for file in files]
+    for entry in config["networks"].values():
+        entry["options"] = VGG
     archives.made("results/layouts.csv", config=config)
-    lines = (archives.directory / "results" / "layouts.tidy.csv").read_text().splitlines()
-    assert len(lines) == 1 + 9
-    assert all(",done," in line for line in lines[1:])
-    items = archives.directory / "resources" / "datasets"
-    assert np.load(items / "cifar10" / "items.npy").shape == (42, 32, 32, 3)
-    assert np.load(items / "nus_wide" / "labels.npy").shape == (6, 3)
-    assert np.load(items / "imagenet100" / "items.npy").shape == (10, 32, 32, 3)
-    assert np.load(items / "coco" / "items.npy").shape == (7, 32, 32, 3)
-    with np.load(archives.directory / "resources/protocols/coco/split.npz") as split:
-        # By file name: the queries, which HashNet's database list holds, are rows 1 and 4.
-        assert {name: split[name].tolist() for name in split} == {
-            "query": [1, 4],
-            "database": [0, 2, 3, 5, 6],
-            "training": [0, 3],
-        }
-    assert np.load(items / "labelme" / "items.npy").shape == (60, 512)
-    features = archives.directory / "resources" / "features"
-    assert np.load(features / "cifar10" / "vgg_f.npy").shape == (42, 32)
-    assert np.load(features / "imagenet100" / "caffe_alexnet.npy").shape == (10, 32)
+    assert [row["status"] for row in archives.rows("layouts.tidy.csv")] == ["done"] * 9
+    shapes = {
+        "datasets/cifar10/items": (42, 32, 32, 3),
+        "datasets/nus_wide/labels": (6, 3),
+        "datasets/imagenet100/items": (10, 32, 32, 3),
+        "datasets/coco/items": (7, 32, 32, 3),
+        "datasets/labelme/items": (60, 512),
+        "features/cifar10/vgg_f": (42, 32),
+        "features/imagenet100/caffe_alexnet": (10, 32),
+    }
+    resources = archives.directory / "resources"
+    assert {name: np.load(resources / f"{name}.npy").shape for name in shapes} == shapes
+    # By file name: the queries, which HashNet's database list holds, are rows 1 and 4.
+    split = archives.split("coco")
+    parts = [part.tolist() for part in (split.query, split.database, split.training)]
+    assert parts == [[1, 4], [0, 2, 3, 5, 6], [0, 3]]

@@ -54,19 +54,15 @@ def mirflickr():
 # protocol -> (labels of its dataset; sizes of query, training, database; whether that holds the training set)
 PUBLISHED = {
     "cifar10_s1": (cifar10, (1_000, 5_000, 59_000), True),
-    "cifar10_s1_without_training": (cifar10, (1_000, 5_000, 54_000), False),
     "cifar10_features": (cifar10, (1_000, 5_000, 59_000), True),
-    "cifar10_features_without_training": (cifar10, (1_000, 5_000, 54_000), False),
     "cifar10_s2": (cifar10, (10_000, 50_000, 50_000), True),
     "cifar10_unsupervised_1": (cifar10, (10_000, 50_000, 50_000), True),
     "cifar10_unsupervised_2": (cifar10, (10_000, 5_000, 50_000), True),
     "imagenet100": (imagenet100, (5_000, 13_000, 128_503), True),
-    "imagenet100_without_training": (imagenet100, (5_000, 13_000, 115_503), False),
     "imagenet100_100_per_class": (imagenet100, (5_000, 10_000, 128_503), True),
     "mirflickr": (mirflickr, (1_000, 4_000, 20_000), False),
     "mirflickr_tagged": (lambda: multi_hot((20_015,), ["all"]), (2_000, 5_000, 18_015), True),
     "coco": (coco, (5_000, 10_000, 117_218), True),
-    "coco_without_training": (coco, (5_000, 10_000, 107_218), False),
     "coco_annotated": (coco, (5_000, 10_000, 117_218), True),
 }
 
@@ -76,11 +72,15 @@ def configuration():
     return load(ROOT, FEATURES)
 
 
+def drawn(configuration, protocol, described):
+    entry = configuration["protocols"][protocol]
+    return splits.draw(entry["split"], described(), entry["seed"])
+
+
 @pytest.mark.parametrize(("protocol", "expected"), PUBLISHED.items(), ids=PUBLISHED)
 def test_sizes_of_the_splits(configuration, protocol, expected):
     described, sizes, inside = expected
-    entry = configuration["protocols"][protocol]
-    split = splits.draw(entry["split"], described(), entry["seed"])
+    split = drawn(configuration, protocol, described)
     assert (len(split.query), len(split.training), len(split.database)) == sizes
     assert split.metadata()["training_in_database"] is inside
     assert len(np.intersect1d(split.training, split.database)) == (sizes[1] if inside else 0)
@@ -88,17 +88,13 @@ def test_sizes_of_the_splits(configuration, protocol, expected):
 
 @pytest.mark.parametrize("name", ["cifar10_s1", "cifar10_features", "imagenet100", "coco"])
 def test_a_protocol_without_training_items_differs_in_its_database_alone(configuration, name):
-    described = PUBLISHED[name][0]()
-    drawn = []
-    for protocol in (name, f"{name}_without_training"):
-        entry = configuration["protocols"][protocol]
-        drawn.append(splits.draw(entry["split"], described, entry["seed"]))
-    whole, without = drawn
+    described, other = PUBLISHED[name][0], f"{name}_without_training"
+    whole, without = (drawn(configuration, protocol, described) for protocol in (name, other))
     np.testing.assert_array_equal(whole.query, without.query)
     np.testing.assert_array_equal(whole.training, without.training)
     np.testing.assert_array_equal(np.setdiff1d(whole.database, whole.training), without.database)
-    other = configuration["protocols"][f"{name}_without_training"]
-    whole = configuration["protocols"][name]
-    assert other["codes_of"] == name
+    assert without.metadata()["training_in_database"] is False
+    whole, without = (configuration["protocols"][protocol] for protocol in (name, other))
+    assert without["codes_of"] == name
     same = ("dataset", "affinity", "input", "end_to_end", "at", "seed")
-    assert all(other[key] == whole[key] for key in same)
+    assert all(without[key] == whole[key] for key in same)

@@ -8,21 +8,11 @@ import re
 
 import browsers
 import pytest
-from leaderboard_site import PAGES, difference, read, write_site
+from leaderboard_site import PAGES, difference
 
 from reporting.statistics.samples import against
 
 pytestmark = [pytest.mark.thorough, browsers.needs_chromium]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return write_site(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def protocols(tmp_path_factory):
-    return read(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

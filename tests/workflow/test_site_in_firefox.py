@@ -9,21 +9,11 @@ import unicodedata
 import browsers
 import pytest
 from firefox import firefox
-from leaderboard_site import PAGES, difference, read, write_site
+from leaderboard_site import PAGES, difference
 
 from reporting.statistics.samples import against
 
 pytestmark = [pytest.mark.thorough, browsers.needs_firefox]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return write_site(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def protocols(tmp_path_factory):
-    return read(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +41,6 @@ def opened(browser, folder):
     yield open_page
     look()
     assert said == [] and asked == []
-
-
-def test_a_permalink_leads_to_its_row(opened):
-    shown = opened("digits.html", "#talr_ap")
-    target = """const row = document.querySelector("tr:target"), {top, bottom} = row.getBoundingClientRect();
-      return [row.dataset.method, top >= 0 && bottom <= innerHeight]"""
-    assert shown.script(target) == ["talr_ap", True]
 
 
 def test_two_methods_are_chosen_with_the_keyboard(opened, protocols):

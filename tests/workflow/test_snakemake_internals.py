@@ -158,37 +158,26 @@ def noted(tmp_path_factory):
     return run(), dry, grouped
 
 
-def test_files_and_values_of_the_command_line(noted):
-    real, dry, _ = noted
+def test_files_values_and_targets_of_the_command_line(noted):
+    real, dry, grouped = noted
     assert [Path(path).name for path in dry["configfiles"][0]] == ["given.json"]
     assert dry["config"][0] == {"more": 2}
     assert (real["configfiles"][0], real["config"][0]) == ([], {})
-
-
-def test_targets_are_files_and_those_of_rules(noted):
-    real, _, grouped = noted
     assert real["files"][0] == ["a", "b"]  # of the first rule
     assert grouped["files"][0] == ["a", "a", "b"]
 
 
-def test_one_process_plans_and_those_of_jobs_do_not(noted):
+def test_one_process_plans_and_starts_and_those_of_jobs_do_not(noted):
+    """Without timers of submissions: there is a limit by default, and jobs run without one."""
     real, dry, _ = noted
     assert (real["plans"], dry["plans"]) == ([True, False, False], [True])
+    assert (real["here"], real["limited"]) == ([True], [[True, False]])
 
 
 def test_groups_are_forgotten_unless_they_are_asked_for(noted):
     _, dry, grouped = noted
     assert dry["groups"][-1] == [None, None]
     assert grouped["groups"][-1] == ["together", "together"]
-
-
-def test_a_run_starts_on_this_machine_once_and_in_no_process_of_a_job(noted):
-    assert noted[0]["here"] == [True]
-
-
-def test_no_timers_of_submissions_run(noted):
-    """There is a limit by default, and jobs run without one."""
-    assert noted[0]["limited"] == [[True, False]]
 
 
 def test_a_file_has_the_producers_that_snakemake_finds(noted):

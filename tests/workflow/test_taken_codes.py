@@ -1,7 +1,5 @@
 """Codes of another protocol's runs: joined by item, and scored as if they had been trained here."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -81,59 +79,33 @@ def test_a_prefix_longer_than_the_codes_is_refused():
 
 
 @pytest.mark.thorough
-def test_runs_of_a_protocol_without_training_items_have_the_codes_of_the_other(laboratory, tiny):
-    """Nothing is trained, the scores are those of the library, and the costs are those of the codes."""
-    tiny["protocols"]["tiny_without"] = tiny["protocols"]["tiny"] | {
-        "split": tiny["protocols"]["tiny"]["split"] | {"training_in_database": False},
-        "codes_of": "tiny",
-    }
-    without = {"protocol": "tiny_without", "metric": "ap", "bits": [8, 11]}
-    tiny["tables"]["tiny"]["blocks"].append(without)
+def test_taken_codes_are_scored_and_nothing_is_trained(laboratory, tiny):
+    """Those of the other split, and the first bits of longer ones: with the costs and settings of theirs."""
+    of = tiny["protocols"]["tiny"] | {"codes_of": "tiny"}
+    tiny["protocols"]["first"] = of | {"prefix_of": 11}
+    tiny["protocols"]["without"] = of | {"split": of["split"] | {"training_in_database": False}}
+    blocks = [{"protocol": "without", "metric": "ap", "bits": [8, 11]}]
+    blocks += [{"protocol": "first", "metric": "ap", "bits": [5, 8]}]
+    tiny["tables"]["tiny"]["blocks"] += blocks
     before = laboratory.stamps("results/runs/tiny/**/codes.npz")
     laboratory.made("results/tiny.csv", config=tiny)
     assert laboratory.stamps("results/runs/tiny/**/codes.npz") == before
-    runs = laboratory.directory / "results/runs"
-    split = np.load(laboratory.directory / "resources/protocols/tiny/split.npz")
-    kept = ~np.isin(split["database"], split["training"])
-    labels = class_vectors()[1]
-    affinity = EqualLabels(labels[split["query"]], labels[split["database"][kept]])
+    split, labels = laboratory.split(), class_vectors()[1]
+    kept = ~np.isin(split.database, split.training)
     for method in ("lsh", "talr_ap"):
-        whole, part = (runs / protocol / method / "11/1" for protocol in ("tiny", "tiny_without"))
-        codes = np.load(whole / "codes.npz")
-        expected = score_codes(codes["query"], codes["database"][kept], 11, affinity, at=[10])
-        assert json.loads((part / "scores.json").read_text())["metrics"]["ap"] == expected.means["ap"]
-        record, other = (json.loads((folder / "run.json").read_text()) for folder in (part, whole))
-        assert record["codes_of"] == "tiny" and record["seconds"] == other["seconds"]
-        assert record["hyperparameters"] == other["hyperparameters"]
-        assert record["fingerprints"]["split"] != other["fingerprints"]["split"]
-    again = laboratory.run("results/tiny.csv", config=tiny, options=("--dry-run",))
-    assert "Nothing to be done" in again.stdout + again.stderr
-
-
-@pytest.mark.thorough
-def test_runs_of_first_bits_are_scored_without_training(laboratory, tiny):
-    """They have the first bits of the longer codes, and the costs and settings of those."""
-    tiny["protocols"]["tiny_first"] = tiny["protocols"]["tiny"] | {"codes_of": "tiny", "prefix_of": 11}
-    tiny["methods"] = tiny.get("methods", {}) | {
-        "talr_ap": {"defaults": {"by_bits": {11: {"nested": [5, 8]}}}}
-    }
-    first = {"protocol": "tiny_first", "metric": "ap", "bits": [5, 8]}
-    tiny["tables"]["tiny"]["blocks"].append(first)
-    laboratory.made("results/tiny.csv", config=tiny)
-    runs = laboratory.directory / "results/runs"
-    split = np.load(laboratory.directory / "resources/protocols/tiny/split.npz")
-    labels = class_vectors()[1]
-    affinity = EqualLabels(labels[split["query"]], labels[split["database"]])
-    for method in ("lsh", "talr_ap"):
-        whole = runs / "tiny" / method / "11/1"
-        codes = np.load(whole / "codes.npz")
-        bits = {part: np.unpackbits(codes[part], axis=1) for part in ("query", "database")}
-        for length in (5, 8):
-            part = runs / "tiny_first" / method / f"{length}/1"
-            packed = [np.packbits(bits[name][:, :length], axis=1) for name in ("query", "database")]
-            expected = score_codes(*packed, length, affinity, at=[10])
-            assert json.loads((part / "scores.json").read_text())["metrics"]["ap"] == expected.means["ap"]
-            record, other = (json.loads((folder / "run.json").read_text()) for folder in (part, whole))
-            assert (record["bits"], record["prefix_of"], record["codes_of"]) == (length, 11, "tiny")
-            assert record["hyperparameters"] == other["hyperparameters"]
-    assert other["hyperparameters"]["nested"] == [5, 8]
+        codes = np.load(laboratory.run_folder(method, 11, 1) / "codes.npz")
+        record = laboratory.record(method, 11, 1)
+        query, database = (np.unpackbits(codes[part], axis=1) for part in ("query", "database"))
+        for protocol, bits, rows in (("without", 11, kept), ("first", 5, ...), ("first", 8, ...)):
+            packed = (np.packbits(part[:, :bits], axis=1) for part in (query, database[rows]))
+            affinity = EqualLabels(labels[split.query], labels[split.database[rows]])
+            expected = score_codes(*packed, bits, affinity, at=[10])
+            assert laboratory.metrics(method, bits, 1, protocol=protocol)["ap"] == expected.means["ap"]
+            own = laboratory.record(method, bits, 1, protocol=protocol)
+            assert (own["bits"], own["codes_of"]) == (bits, "tiny")
+            assert own.get("prefix_of") == (11 if protocol == "first" else None)
+            assert own["hyperparameters"] == record["hyperparameters"]
+            assert own["seconds"] == record["seconds"]
+            same_split = own["fingerprints"]["split"] == record["fingerprints"]["split"]
+            assert same_split == (protocol == "first")
+    assert laboratory.has_nothing_to_do("results/tiny.csv", config=tiny, options=["--dry-run"])

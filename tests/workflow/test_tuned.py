@@ -7,7 +7,6 @@ import json
 import pytest
 import yaml
 
-from workflow.configuration.hyperparameters import searched_length
 from workflow.configuration.merged import load, merge_tuned
 from workflow.errors import ConfigurationError
 from workflow.plan import targets
@@ -18,6 +17,7 @@ from workflow.tuning.files import choices, trials
 from conftest import ROOT  # isort: skip
 
 SEARCH = {"name": "mine", "trials": 8}
+RULE = {"name": "mine", "trials": 2, "rungs": [1], "shares": {"fit": 0.5, "query": 0.1}}
 
 
 @pytest.fixture
@@ -75,16 +75,6 @@ def test_a_variant_has_its_class_s_choice_under_its_own_settings(found, tiny):
     assert found(tuned, "steep") == (found({}, "steep")[0] | {"bins": 6}, 4)
 
 
-def test_a_search_starts_from_the_settings_without_choices(tiny):
-    tiny["tuning"] = {"mine": {"protocol": "tiny", "methods": ["talr_ap"], "bits": [8]}}
-    tuned = {"tiny": {"talr_ap": {"search": SEARCH, "epochs": 99}}}
-    before, after = (
-        TuningPlan(Plan(load(ROOT, tiny | {"tuned": chosen}))).settings("mine", "tiny", "talr_ap", "8")
-        for chosen in ({}, tuned)
-    )
-    assert before == after and before["hyperparameters"]["epochs"] == 2
-
-
 def test_a_choice_replaces_another_as_a_whole():
     one = {"p": {"a": {"search": {"trials": 2}, "epochs": 3}, "b": {"search": {"trials": 2}}}, "q": {"c": {}}}
     two = {"p": {"a": {"search": {"trials": 4}}}}
@@ -100,18 +90,13 @@ def test_a_choice_replaces_another_as_a_whole():
 
 def test_a_tuning_of_folds_searches_in_each(tiny):
     tiny["protocols"]["tiny"]["split"] = {"kind": "unseen_classes", "folds": 2, "query": 5, "training": 15}
-    shares = {"fit": 0.5, "query": 0.1, "hold_out": "classes"}
-    tiny["tuning"] = {
-        "mine": {"protocol": "tiny", "methods": ["lsh", "talr_ap"], "bits": [8], "shares": shares}
-    }
+    shares, methods = {"fit": 0.5, "query": 0.1, "hold_out": "classes"}, ["lsh", "talr_ap"]
+    tiny["tuning"] = {"mine": {"protocol": "tiny", "methods": methods, "bits": [8], "shares": shares}}
     tiny["methods"]["talr_ap"]["protocols"]["tiny_fold2"] = {"epochs": 7}
     plan = Plan(load(ROOT, tiny))
     searches = TuningPlan(plan)
-    assert searches.choices("mine") == [
-        f"results/tuning/mine/tiny_fold{fold}/{method}/8.json"
-        for fold in (1, 2)
-        for method in ("lsh", "talr_ap")
-    ]
+    files = [f"tiny_fold{fold}/{method}/8.json" for fold in (1, 2) for method in methods]
+    assert searches.choices("mine") == [f"results/tuning/mine/{file}" for file in files]
     assert searches.split("mine", "tiny_fold2") == "resources/protocols/tiny_fold2/split.npz"
     settings = [searches.settings("mine", f"tiny_fold{fold}", "talr_ap", "8") for fold in (1, 2)]
     assert [one["hyperparameters"]["epochs"] for one in settings] == [2, 7]
@@ -119,9 +104,7 @@ def test_a_tuning_of_folds_searches_in_each(tiny):
     needed = targets.needs(plan, "results/tuning/mine.yaml")
     assert needed == targets.needs(plan, "results/tuning/mine.csv")
     assert {protocol for _, protocol, *_ in needed} == {"tiny_fold1", "tiny_fold2"}
-    with pytest.raises(
-        ConfigurationError, match="not search in protocol tiny, but in tiny_fold1, tiny_fold2"
-    ):
+    with pytest.raises(ConfigurationError, match="in protocol tiny, but in tiny_fold1, tiny_fold2"):
         searches.split("mine", "tiny")
 
 
@@ -132,13 +115,7 @@ def of_search(method, bits, trials, chosen=0, protocol="tiny", **given):
         scored = [{"score": one, "seconds": 1.5, "status": "scored", "reason": None} for one in scores or ()]
         lost = [{"score": None, "seconds": 0.5, "status": "refused", "reason": "too, few"}]
         made.append({"settings": settings, "origin": "drawn", "evaluations": scored or lost, "rung": 1})
-    search = {
-        "name": "mine",
-        "trials": 2,
-        "rungs": [1],
-        "seconds": None,
-        "shares": {"fit": 0.5, "query": 0.1},
-    }
+    search = RULE | {"seconds": None}
     found = {"protocol": protocol, "method": method, "bits": bits, "search": search, "unchanged": given}
     return json.loads(json.dumps(found | {"trials": made, "chosen": chosen}))
 
@@ -153,32 +130,26 @@ def test_written_choices_are_a_configuration_that_the_plan_takes(tiny):
     text = choices("mine", searches)
     plan = Plan(load(ROOT, tiny | yaml.safe_load(text)))
     assert plan.hyperparameters(Cell("tiny", "talr_ap", 99))["epochs"] == 4
-    counts = {
-        ("lsh", 8): 1, ("lsh", 16): 1, ("talr_ap", 8): 2, ("talr_ap", 16): 2, ("itq", 8): 2, ("itq", 16): 3
-    }  # fmt: skip
-    for (method, bits), count in counts.items():
-        assert plan.search_of(Cell("tiny", method, bits))["tried"] == count
-    assert plan.search_of(Cell("tiny", "itq", 24))["tried"] == 3
+    for method, counts in (("lsh", [1, 1, 1]), ("talr_ap", [2, 2, 2]), ("itq", [2, 3, 3])):
+        found = [plan.search_of(Cell("tiny", method, bits))["tried"] for bits in (8, 16, 24)]
+        assert found == counts
     iterations = [plan.hyperparameters(Cell("tiny", "itq", bits))["iterations"] for bits in (8, 16, 24)]
     assert iterations == [50, 4, 4]
-    search = plan["tuned"]["tiny"]["lsh"]["search"]
-    rule = {"name": "mine", "trials": 2, "rungs": [1], "shares": {"fit": 0.5, "query": 0.1}}
-    assert search == rule | {"tried": {8: 1}}
+    assert plan["tuned"]["tiny"]["lsh"]["search"] == RULE | {"tried": {8: 1}}
     assert "&" not in text  # an entry can be copied without the others
 
 
 def test_every_trial_is_a_row_with_all_of_its_settings_or_the_reason_why_it_has_no_score():
     tried = [({}, [0.5, 0.25]), ({"epochs": 4}, None)]
     rows = list(csv.DictReader(io.StringIO(trials([of_search("talr_ap", 8, tried, epochs=2, bins=8)]))))
-    assert [(row["trial"], row["partition"], row["score"]) for row in rows] == [
-        ("0", "0", "0.5"), ("0", "1", "0.25"), ("1", "0", "")
-    ]  # fmt: skip
-    assert [json.loads(row["settings"]) for row in rows[1:]] == [
-        {"bins": 8, "epochs": 2}, {"bins": 8, "epochs": 4}
-    ]  # fmt: skip
-    assert [(row["status"], row["reason"], row["chosen"]) for row in rows[1:]] == [
-        ("scored", "", "True"), ("refused", "too, few", "False")
-    ]  # fmt: skip
+    names = ("trial", "partition", "score", "status", "reason", "chosen")
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        ("0", "0", "0.5", "scored", "", "True"),
+        ("0", "1", "0.25", "scored", "", "True"),
+        ("1", "0", "", "refused", "too, few", "False"),
+    ]
+    settings = [json.loads(row["settings"]) for row in rows[1:]]
+    assert settings == [{"bins": 8, "epochs": 2}, {"bins": 8, "epochs": 4}]
     assert {(row["protocol"], row["method"], row["bits"]) for row in rows} == {("tiny", "talr_ap", "8")}
 
 
@@ -212,8 +183,3 @@ def test_settings_of_a_table_tell_the_budget_of_each_cell(tiny):
     assert budgets()["tiny", "talr_ap"] == (9, f"{words}; as given")
     tiny["tuned"]["tiny"] = {"talr_ap": {"search": {"trials": 2, "rungs": [1]}}}
     assert budgets()["tiny", "talr_ap"] == (9, f"{words}; 2 trials, on 1 part")
-
-
-@pytest.mark.parametrize(("bits", "chosen"), [(12, 8), (13, 18), (18, 18), (4, 8), (96, 18)])
-def test_a_length_between_two_that_were_searched_takes_the_nearer_by_ratio_or_the_shorter(bits, chosen):
-    assert searched_length({"tried": {18: 24, 8: 24}}, bits) == chosen

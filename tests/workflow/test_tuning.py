@@ -28,10 +28,15 @@ from workflow.tuning.search import (
 )
 from workflow.tuning.spaces import Trial
 
+SHARES = {"fit": 0.5, "query": 0.2}
 
-def scored(score):
-    """evaluate of a search whose trials all have a score."""
-    return lambda trial, repeat: {"score": score(trial, repeat)}
+
+def quiet(record):
+    """What a search tells is not asked here."""
+
+
+def in_file(tmp_path, evaluate, *limit, **more):
+    return Evaluated(tmp_path / "mark.jsonl", evaluate, *limit, **more)
 
 
 def test_partitions_are_disjoint_and_cover_the_training_set():
@@ -52,24 +57,17 @@ def test_the_validation_database_has_the_form_of_the_protocols(share, joined):
 
 
 def test_the_best_trial_wins_against_noise_that_repeats_average_out():
-    rng = np.random.default_rng(0)
-    rungs = (1, 3, 8)
-    trials = [{"quality": quality} for quality in np.linspace(0, 1, 32)]
-    noise = rng.normal(0, 0.1, (32, max(rungs)))
-
-    def evaluate(trial, repeat):
-        return trial["quality"] + noise[trials.index(trial), repeat]
-
-    made = list(map(Trial, trials))
-    best = search(made, scored(evaluate), lambda record: None, rungs)
+    rungs, qualities = (1, 3, 8), np.linspace(0, 1, 32)
+    values = qualities[:, None] + np.random.default_rng(0).normal(0, 0.1, (32, max(rungs)))
+    made = [Trial({"place": place}) for place in range(32)]
+    best = search(made, lambda trial, repeat: {"score": values[trial["place"], repeat]}, quiet, rungs)
     survivors = [index for index, trial in enumerate(made) if len(trial.evaluations) == rungs[-1]]
     assert len(survivors) == 32 // KEEP // KEEP
     assert best == max(survivors, key=lambda index: made[index].mean)
     assert best >= 27
     assert Counter(trial.rung for trial in made) == {1: 24, 2: 6, 3: 2}
-    for index, trial in enumerate(made):
-        values = [one["score"] for one in trial.evaluations]
-        assert values == [trials[index]["quality"] + n for n in noise[index, : len(values)]]
+    for trial, row in zip(made, values):
+        assert [one["score"] for one in trial.evaluations] == row[: len(trial.evaluations)].tolist()
 
 
 @pytest.mark.parametrize("higher_is_better", [True, False])
@@ -79,17 +77,17 @@ def test_a_trial_without_a_score_loses_and_is_not_tried_again(higher_is_better):
 
     trials = [[None], [0.9, None], [0.2, 0.1, 0.3, 0.2], [0.4, 0.5, 0.4, 0.5]]
     made = list(map(Trial, trials))
-    best = search(made, evaluate, lambda record: None, (3, 4), higher_is_better)
+    best = search(made, evaluate, quiet, (3, 4), higher_is_better)
     assert best == (3 if higher_is_better else 2)
     assert [len(trial.evaluations) for trial in made[:2]] == [1, 2]
     assert [trial.mean for trial in made[:2]] == [None, None]
     made = list(map(Trial, trials[:2]))
-    best = search(made, evaluate, lambda record: None, (1, 2), higher_is_better)
+    best = search(made, evaluate, quiet, (1, 2), higher_is_better)
     assert best == 1 and made[best].mean is None  # the script ends with the reason
 
 
 def test_an_interrupted_search_continues_with_the_scores_it_has(tmp_path):
-    made = []
+    made, trials = [], [{"x": 1.0}, {"x": 2.0}, {"x": 3.0}]
 
     def evaluate(trial, repeat):
         if len(made) == 4:
@@ -99,15 +97,13 @@ def test_an_interrupted_search_continues_with_the_scores_it_has(tmp_path):
             raise Refusal("two is\ntoo much")
         return trial["x"] / (1 + repeat)
 
-    trials = [{"x": 1.0}, {"x": 2.0}, {"x": 3.0}]
-    path = tmp_path / "deep" / "mark.jsonl"
     with pytest.raises(KeyboardInterrupt):
-        search(list(map(Trial, trials)), Evaluated(path, evaluate), lambda record: None, (1, 3))
-    path.write_text(path.read_text() + '{"trial": "cut')  # as a full disk leaves it
+        search(list(map(Trial, trials)), in_file(tmp_path, evaluate), quiet, (1, 3))
+    with (tmp_path / "mark.jsonl").open("a") as file:
+        file.write('{"trial": "cut')  # as a full disk leaves it
     before, made[:] = list(made), []
-    again = Evaluated(path, evaluate)
     found = list(map(Trial, trials))
-    best = search(found, again, lambda record: None, (1, 3))
+    best = search(found, in_file(tmp_path, evaluate), quiet, (1, 3))
     assert not set(made) & set(before) and len(made) + len(before) == 5
     scores = [[one["score"] for one in trial.evaluations] for trial in found]
     assert best == 2 and scores == [[1.0], [None], [3.0, 1.5, 1.0]]
@@ -126,7 +122,7 @@ def test_the_next_best_takes_part_where_no_finalist_keeps_its_score(tmp_path, sl
         return trial["x"]
 
     trials = [Trial({"x": float(x)}) for x in range(8)]
-    found = search(trials, Evaluated(tmp_path / "x.jsonl", evaluate), lambda record: None, (2, 3))
+    found = search(trials, in_file(tmp_path, evaluate), quiet, (2, 3))
     promoted = [trial.settings["x"] for trial in trials if trial.rung == 2]
     if best is None:
         assert trials[found].mean is None and len(promoted) == 8
@@ -136,12 +132,12 @@ def test_the_next_best_takes_part_where_no_finalist_keeps_its_score(tmp_path, sl
 
 
 def test_a_longer_search_computes_only_its_new_fits(tmp_path):
-    path, asked = tmp_path / "mark.jsonl", []
+    asked = []
 
     def found(numbers, rungs):
         asked.clear()
         trials = [Trial({"x": x}) for x in numbers]
-        best = search(trials, Evaluated(path, score), lambda record: None, rungs)
+        best = search(trials, in_file(tmp_path, score), quiet, rungs)
         return best, [trial.evaluations for trial in trials]
 
     def score(trial, repeat):
@@ -184,10 +180,9 @@ def test_an_evaluation_under_another_limit_is_kept_where_it_would_be_the_same(
             raise TooLong(f"the fit took more than {limit} seconds")
         return 0.5
 
-    path = tmp_path / "x.jsonl"
-    before = Evaluated(path, evaluate, limit)({"x": 1}, 0)
+    before = in_file(tmp_path, evaluate, limit)({"x": 1}, 0)
     assert before["seconds"] == seconds
-    after = Evaluated(path, evaluate, later)({"x": 1}, 0)
+    after = in_file(tmp_path, evaluate, later)({"x": 1}, 0)
     assert len(made) == (2 if computed else 1) and (computed or after == before)
 
 
@@ -204,7 +199,7 @@ def test_why_a_trial_has_no_score_is_recorded(tmp_path, error, status):
     def evaluate(trial, repeat):
         raise error
 
-    found = Evaluated(tmp_path / "x.jsonl", evaluate)({}, 0)
+    found = in_file(tmp_path, evaluate)({}, 0)
     assert (found["score"], found["status"], found["reason"]) == (None, status, str(error))
 
 
@@ -222,22 +217,15 @@ def test_a_trial_without_a_score_is_replaced_whatever_the_reason(tmp_path, rungs
 
     trials = [Trial({"x": x}) for x in (1, 2, 3, 4, 5, 6)]
     spares = [Trial({"x": x}) for x in range(10, 18)]
-    evaluated = Evaluated(tmp_path / "x.jsonl", evaluate)
-    best = search(trials, evaluated, lambda record: None, rungs, spares=spares)
+    best = search(trials, in_file(tmp_path, evaluate), quiet, rungs, spares=spares)
     # Five spares and one for the refused spare: six trials have scores, as without losses.
     assert [trial.settings["x"] for trial in trials] == [1, 2, 3, 4, 5, 6, 10, 11, 12, 13, 14, 15]
     assert trials[best].settings == {"x": 15} and asked.count(16) == 0
     assert [trial.settings["x"] for trial in trials if trial.mean is None] == [1, 2, 3, 4, 5, 10]
     # The best quarter is of these six, not of twelve.
     assert [trial.settings["x"] for trial in trials if trial.rung > 1] == ([15] if len(rungs) > 1 else [])
-    found = {
-        "search": {"rungs": rungs, "trials": 6},
-        "protocol": "p",
-        "method": "m",
-        "bits": 8,
-        "chosen": best,
-    }
-    found["trials"] = [asdict(trial) for trial in trials]
+    found = {"search": {"rungs": rungs, "trials": 6}, "protocol": "p", "method": "m", "bits": 8}
+    found |= {"chosen": best, "trials": [asdict(trial) for trial in trials]}
     assert yaml.safe_load(choices("mine", [found]))["tuned"]["p"]["m"]["search"]["tried"] == {8: 6}
 
 
@@ -251,12 +239,10 @@ def test_work_is_the_product_of_what_a_trial_changes():
         check_work({"trees": 51, "epochs": 1}, limits)
 
 
-# -- beyond the ends of axes -------------------------------------------------------------------------------
-
 AXES = {"rate": [0.1, 0.3, 1.0, 3.0], "depth": [2, 4, 6], "kind": ["a", "b"]}
 
 
-def widened(score, settings, most, space=AXES, values=None, higher_is_better=True):
+def widened(score, settings, most, values=None, higher_is_better=True):
     """(best settings, settings of the further trials, how often each was scored) of a search that `settings`
     has won, whose score is score(**settings)."""
     trials = [Trial({"rate": 0.3, "depth": 4, "kind": "a"}), Trial(settings)]
@@ -269,9 +255,7 @@ def widened(score, settings, most, space=AXES, values=None, higher_is_better=Tru
 
     for trial in trials:
         trial.evaluate(evaluate, 2)
-    best = widen(
-        trials, 1, [space], values or {}, most, evaluate, lambda record: None, [1, 2], higher_is_better
-    )
+    best = widen(trials, 1, [AXES], values or {}, most, evaluate, quiet, [1, 2], higher_is_better)
     return trials[best].settings, [trial.settings for trial in trials[2:]], asked
 
 
@@ -303,7 +287,7 @@ def test_a_trial_beyond_an_end_is_compared_on_the_same_partitions():
         return {"score": scores[settings["rate"]][repeat]}
 
     trials[0].evaluate(evaluate, 3)
-    best = widen(trials, 0, [{"rate": AXES["rate"]}], {}, 2, evaluate, lambda record: None, [1, 2, 3])
+    best = widen(trials, 0, [{"rate": AXES["rate"]}], {}, 2, evaluate, quiet, [1, 2, 3])
     assert best == 1 and [len(trial.evaluations) for trial in trials] == [3, 3, 2]
     assert [trial.rung for trial in trials[1:]] == [3, 2]
 
@@ -311,13 +295,8 @@ def test_a_trial_beyond_an_end_is_compared_on_the_same_partitions():
 def test_axes_take_turns_and_end_where_nothing_is_gained():
     won = {"rate": 3.0, "depth": 6, "kind": "b"}
     best, further, _ = widened(lambda rate, depth, kind: rate, won, 5)
-    assert [(one["rate"], one["depth"]) for one in further] == [
-        (3.0, 8),
-        (9.0, 6),
-        (27.0, 6),
-        (81.0, 6),
-        (243.0, 6),
-    ]
+    found = [(one["rate"], one["depth"]) for one in further]
+    assert found == [(3.0, 8), (9.0, 6), (27.0, 6), (81.0, 6), (243.0, 6)]
     assert best["rate"] == 243.0 and best["depth"] == 6
     best, further, _ = widened(lambda rate, depth, kind: rate + depth, won, 4)
     assert [(one["rate"], one["depth"]) for one in further] == [(3.0, 8), (9.0, 8), (9.0, 10), (27.0, 10)]
@@ -347,14 +326,11 @@ def test_only_beyond_an_axis_any_error_of_a_value_is_a_limit(tmp_path):
     def evaluate(settings, repeat):
         raise ValueError("momentum must be below 1")
 
-    evaluated = Evaluated(tmp_path / "x.jsonl", evaluate)
+    evaluated = in_file(tmp_path, evaluate)
     with pytest.raises(ValueError, match="below 1"):
         evaluated({"momentum": 1.8}, 0)
     found = evaluated({"momentum": 1.8}, 0, refusals=True)
     assert (found["score"], found["status"], found["reason"]) == (None, "refused", "momentum must be below 1")
-
-
-# -- one trial ---------------------------------------------------------------------------------------------
 
 
 class _Guarded:
@@ -383,12 +359,11 @@ def protocol():
 
 
 def test_queries_and_database_are_never_read(protocol):
-    shares = {"fit": 0.5, "query": 0.2}
     for method in ("lsh", "itq", "talr_ap"):
         settings = {"epochs": 5, "tanh_scale": 5.0} if method == "talr_ap" else {}
-        found = validation_score(load_class(method), protocol, 4, settings, "ap", shares, 0)
+        found = validation_score(load_class(method), protocol, 4, settings, "ap", SHARES, 0)
         assert 0 < found <= 1
-    at = validation_score(load_class("lsh"), protocol, 4, {}, "ap@5", shares, 0)
+    at = validation_score(load_class("lsh"), protocol, 4, {}, "ap@5", SHARES, 0)
     assert 0 < at <= 1
 
 
@@ -400,9 +375,8 @@ def test_another_search_has_other_parts_and_other_seeds(protocol):
             seeds.append(self.seed)
             return super().fit(training_set)
 
-    shares = {"fit": 0.5, "query": 0.2}
     scores = [
-        validation_score(Recorded, protocol, 8, {}, "ap", shares, repeat, seed=seed)
+        validation_score(Recorded, protocol, 8, {}, "ap", SHARES, repeat, seed=seed)
         for seed in (0, 1, 0)
         for repeat in (0, 1)
     ]
@@ -411,21 +385,21 @@ def test_another_search_has_other_parts_and_other_seeds(protocol):
 
 
 def test_settings_without_a_limit_have_none(tmp_path):
-    evaluated = Evaluated(tmp_path / "x.jsonl", None, 30, unlimited=[{}, {"x": 1}])
+    evaluated = in_file(tmp_path, None, 30, unlimited=[{}, {"x": 1}])
     assert [evaluated.limit(settings) for settings in ({}, {"x": 1}, {"x": 2})] == [None, None, 30]
 
 
 def test_a_trial_that_the_method_refuses_has_no_score(protocol):
     """itq makes at most four bits from four dimensions."""
     with pytest.raises(Refusal, match="at most 4 bits"):
-        validation_score(load_class("itq"), protocol, 5, {}, "ap", {"fit": 0.5, "query": 0.2}, 0)
+        validation_score(load_class("itq"), protocol, 5, {}, "ap", SHARES, 0)
 
 
 def test_a_trial_that_takes_too_long_ends(protocol, monkeypatch):
     """It ends at the first epoch that begins after its time, and is no error."""
     clock = iter(range(0, 1000, 10))
     monkeypatch.setattr("workflow.tuning.search.time.process_time", lambda: next(clock))
-    shares, logged = {"fit": 0.5, "query": 0.2}, []
+    logged = []
 
     class Slow(load_class("talr_ap")):
         def start_epoch(self, training):
@@ -434,11 +408,11 @@ def test_a_trial_that_takes_too_long_ends(protocol, monkeypatch):
 
     settings = {"epochs": 9, "tanh_scale": 5.0}
     with pytest.raises(TooLong, match="more than 35 seconds"):
-        validation_score(Slow, protocol, 4, settings, "ap", shares, 0, seconds=35)
+        validation_score(Slow, protocol, 4, settings, "ap", SHARES, 0, seconds=35)
     assert logged == [0, 1, 2, 3]
     with pytest.raises(TooLong, match="more than 5 seconds"):  # it logs nothing
-        validation_score(load_class("lsh"), protocol, 4, {}, "ap", shares, 0, seconds=5)
-    assert validation_score(Slow, protocol, 4, settings, "ap", shares, 0, seconds=1000) > 0
+        validation_score(load_class("lsh"), protocol, 4, {}, "ap", SHARES, 0, seconds=5)
+    assert validation_score(Slow, protocol, 4, settings, "ap", SHARES, 0, seconds=1000) > 0
 
 
 def test_validation_parts_of_held_out_classes_share_none_with_the_fit():
@@ -462,22 +436,14 @@ def test_kernels_are_compiled_before_a_trial_whose_seconds_count(monkeypatch, tm
     """On a machine that has none yet, compiling them takes longer than a trial may."""
     happened = []
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tiebench.compile.compile_kernels", lambda: happened.append("kernels"))
-    monkeypatch.setattr(
-        "workflow.tuning.search.validation_score", lambda *given: happened.append("trial") or 0.5
-    )
-    monkeypatch.setattr(
-        "workflow.stages.protocol_data.ProtocolData", lambda *given: SimpleNamespace(fingerprints={})
-    )
-    rule = {
-        "metric": "ap",
-        "rungs": [1],
-        "trials": 1,
-        "widen": 0,
-        "seed": 0,
-        "shares": {},
-        "seconds": seconds,
-    }
+    for place, does in (
+        ("tiebench.compile.compile_kernels", lambda: happened.append("kernels")),
+        ("workflow.tuning.search.validation_score", lambda *given: happened.append("trial") or 0.5),
+        ("workflow.stages.protocol_data.ProtocolData", lambda *given: SimpleNamespace(fingerprints={})),
+    ):
+        monkeypatch.setattr(place, does)
+    rule = {"metric": "ap", "rungs": [1], "trials": 1, "widen": 0, "seed": 0, "shares": {}}
+    rule["seconds"] = seconds
     settings = {"search": rule, "class": "itq", "hyperparameters": {}, "spaces": [{}], "network": None}
     names = {"name": "mine", "protocol": "tiny", "method": "itq", "bits": 8, "output": tmp_path / "8.json"}
     files = dict.fromkeys(("weights", "protocol_folder", "dataset", "items"))

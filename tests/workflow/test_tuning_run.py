@@ -1,6 +1,5 @@
 """A tuning through the real Snakefile: its files, and a table that runs with what it chose."""
 
-import csv
 import json
 from collections import defaultdict
 
@@ -16,18 +15,18 @@ from forked import run as run_forked  # isort: skip
 
 pytestmark = pytest.mark.thorough
 
-TUNING = {
-    "protocol": "tiny",
-    "methods": ["lsh", "talr_ap"],
-    "bits": [8],
-    "trials": 4,
-    "rungs": [1, 2],
-    "widen": 2,
-    "shares": {"fit": 0.5, "query": 0.2},
-    "space": {"learning_rate": {"log_uniform": [0.01, 1.0]}, "epochs": [1, 2, 3]},
-    "trial_settings": {"batch_size": 7},
-    "candidates": {"talr_ap": [{"momentum": 0.3}, {"epochs": 2}]},  # the second: as given
-}
+TUNING = yaml.safe_load("""
+protocol: tiny
+methods: [lsh, talr_ap]
+bits: [8]
+trials: 4
+rungs: [1, 2]
+widen: 2
+shares: {fit: 0.5, query: 0.2}
+space: {learning_rate: {log_uniform: [0.01, 1.0]}, epochs: [1, 2, 3]}
+trial_settings: {batch_size: 7}
+candidates: {talr_ap: [{momentum: 0.3}, {epochs: 2}]}  # the second: as given
+""")
 
 
 @pytest.fixture
@@ -50,15 +49,9 @@ def with_choices(laboratory, target, config):
     return done
 
 
-def read(path):
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def test_a_table_runs_with_what_a_tuning_chose(laboratory, tuned):
-    results = laboratory.directory / "results"
     trials = defaultdict(list)
-    for row in read(results / "tuning/mine.csv"):
+    for row in laboratory.rows("tuning/mine.csv"):
         trials[row["method"], int(row["trial"])].append(row)
     assert [len(trials["lsh", 0])] == [2] and ("lsh", 1) not in trials
     made = [trials["talr_ap", number] for number in range(len(trials) - 1)]
@@ -72,23 +65,21 @@ def test_a_table_runs_with_what_a_tuning_chose(laboratory, tuned):
     # The stale choice was no part of the start; drawn settings stand in the file of choices.
     settings = json.loads(made[chosen][0]["settings"])
     assert json.loads(made[0][0]["settings"]) == {"epochs": 2, "learning_rate": 0.1, "momentum": 0.9}
-    entry = yaml.safe_load((results / "tuning/mine.yaml").read_text())["tuned"]["tiny"]["talr_ap"]
+    entry = yaml.safe_load(laboratory.text("tuning/mine.yaml"))["tuned"]["tiny"]["talr_ap"]
     assert entry.pop("search")["tried"] == {8: len(made)}
     axes = set(TUNING["space"]) | (set() if chosen != 1 else {"momentum"})
     assert entry == ({} if chosen == 0 else {name: settings[name] for name in axes})
 
     with_choices(laboratory, "results/tiny.csv", tuned)
-    of_runs = {
-        method: json.loads((results / f"runs/tiny/{method}/8/0/run.json").read_text())["hyperparameters"]
-        for method in ("talr_ap", "published")
-    }
+    methods = ("talr_ap", "published")
+    of_runs = {method: laboratory.record(method)["hyperparameters"] for method in methods}
     assert of_runs["talr_ap"] == of_runs["published"] | settings
     assert of_runs["talr_ap"]["momentum"] == 0.9  # the stale choice is gone, not mixed
-    counts = {row["method"]: row["trials"] for row in read(results / "tiny.tidy.csv")}
+    counts = {row["method"]: row["trials"] for row in laboratory.rows("tiny.tidy.csv")}
     assert counts == {"lsh": "1", "talr_ap": str(len(made)), "published": "1"}
     searched = "4 trials, given candidates and up to 2 further, on 1, then 2 parts of the training set"
     line = f"{searched}, with batch_size 7; default settings, no search, for published"
-    title = (results / "tiny.md").read_text().replace("TALR-AP", "talr_ap").replace("\\", "")
+    title = laboratory.text("tiny.md").replace("TALR-AP", "talr_ap").replace("\\", "")
     assert f"Unequal hyper-parameter search: {line}." in title
 
     # The first trial is the settings as given but for those of all trials, which the runs do not have.
@@ -96,10 +87,9 @@ def test_a_table_runs_with_what_a_tuning_chose(laboratory, tuned):
     assert given["batch_size"] != 7
     folders = (laboratory.directory / "resources" / place for place in ("protocols/tiny", "datasets/tiny"))
     protocol = ProtocolData(*folders, {"affinity": tuned["protocols"]["tiny"]["affinity"]})
+    talr = load_class("talr_ap")
     scores = {
-        size: validation_score(
-            load_class("talr_ap"), protocol, 8, given | {"batch_size": size}, "ap", TUNING["shares"], 0
-        )
+        size: validation_score(talr, protocol, 8, given | {"batch_size": size}, "ap", TUNING["shares"], 0)
         for size in (7, given["batch_size"])
     }
     assert float(made[0][0]["score"]) == scores[7] != scores[given["batch_size"]]
@@ -112,7 +102,7 @@ def test_a_table_runs_with_what_a_tuning_chose(laboratory, tuned):
     tuned["tuning"]["mine"] = TUNING | {"trials": 5, "rungs": [1, 3]}
     with_choices(laboratory, "results/tuning/mine.yaml", tuned)
     longer = defaultdict(list)
-    for row in read(results / "tuning/mine.csv"):
+    for row in laboratory.rows("tuning/mine.csv"):
         if row["method"] == "talr_ap":
             longer[row["origin"], row["settings"]].append((row["score"], row["seconds"]))
     assert len(longer) > TUNING["trials"] and max(map(len, longer.values())) == 3

@@ -1,8 +1,6 @@
 """Scores of the features themselves: against all orders of tied items, and as a row of tables."""
 
-import csv
 import itertools
-import json
 import math
 
 import numpy as np
@@ -10,6 +8,8 @@ import pytest
 
 from workflow.stages import uncoded
 from workflow.stages.uncoded import cosine_scores
+
+from conftest import class_vectors, read_json  # isort: skip
 
 
 def orders(similarity):
@@ -100,49 +100,30 @@ def test_features_that_are_not_finite_are_refused(problem):
         cosine_scores(features, *rest, (0, 1, 3))
 
 
-def _rows(path):
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
 def test_a_table_that_asks_for_it_has_a_row_of_the_features(laboratory, tiny):
     before = laboratory.tables()["tiny.csv"]
     runs = laboratory.stamps("results/runs/**/*")
     tiny["tables"]["tiny"]["uncoded"] = True
     laboratory.made("results/tiny.csv", config=tiny)
-    results = laboratory.directory / "results"
     assert laboratory.stamps("results/runs/**/*") == runs
-    features = np.load(laboratory.directory / "resources/protocols/tiny/features.npy").astype(np.float64)
-    labels = np.load(laboratory.directory / "resources/datasets/tiny/labels.npy")
-    with np.load(laboratory.directory / "resources/protocols/tiny/split.npz") as split:
-        query, database = split["query"], split["database"]
+    features, split, labels = laboratory.features().astype(np.float64), laboratory.split(), class_vectors()[1]
     rows = features / np.linalg.norm(features, axis=1, keepdims=True)
-    ranked = labels[database][np.argsort(-(rows[query] @ rows[database].T), axis=1)]
-    same = ranked == labels[query][:, None]
-    expected = np.mean([average_precision(one, None) for one in same])
-    scores = json.loads((results / "uncoded/tiny.json").read_text())["metrics"]
-    assert scores["ap"] == pytest.approx(expected, abs=1e-6)  # float32 may swap neighbours
-    assert scores["ap@10"] == pytest.approx(np.mean([average_precision(one, 10) for one in same]), abs=1e-6)
+    nearest = np.argsort(-(rows[split.query] @ rows[split.database].T), axis=1)
+    same = labels[split.database][nearest] == labels[split.query][:, None]
+    scores = read_json(laboratory.results / "uncoded/tiny.json")["metrics"]
+    for name, at in (("ap", None), ("ap@10", 10)):
+        expected = np.mean([average_precision(one, at) for one in same])
+        assert scores[name] == pytest.approx(expected, abs=1e-6)  # float32 may swap neighbours
     # Below the rows of methods, which stay as they are.
     text = laboratory.tables()["tiny.csv"]
     assert text.startswith(before) and text.count(b"\n") == before.count(b"\n") + 1
-    last = _rows(results / "tiny.csv")[-1]
+    last = laboratory.rows("tiny.csv")[-1]
     assert last.pop("method") == "uncoded"
     assert [float(value) for value in last.values()] == [scores["ap"]] * 2
-    tidy = [row for row in _rows(results / "tiny.tidy.csv") if row["status"] == "uncoded"]
-    assert [(row["method"], row["bits"], row["seeds"], row["sees"]) for row in tidy] == [
-        ("uncoded", "8", "0", ""),
-        ("uncoded", "11", "0", ""),
-    ]
-    assert not [row for row in _rows(results / "tiny.statistics.csv") if row["method"] == "uncoded"]
+    tidy = [row for row in laboratory.rows("tiny.tidy.csv") if row["status"] == "uncoded"]
+    found = [(row["method"], row["bits"], row["seeds"], row["sees"]) for row in tidy]
+    assert found == [("uncoded", "8", "0", ""), ("uncoded", "11", "0", "")]
+    assert not [row for row in laboratory.rows("tiny.statistics.csv") if row["method"] == "uncoded"]
     shown = f"{scores['ap']:.3f}"
-    assert f"| *Uncoded features (cosine)* | {shown} | {shown} |" in (results / "tiny.md").read_text()
-    assert (
-        f"\\emph{{Uncoded features (cosine)}} & {shown} & {shown} \\\\" in (results / "tiny.tex").read_text()
-    )
-
-
-def test_a_skipped_protocol_has_no_such_score(laboratory, tiny):
-    tiny["tables"]["tiny"]["uncoded"] = True
-    done = laboratory.made("results/tiny.csv", config=tiny | {"skip": ["tiny"]}, options=["--dry-run"])
-    assert "score_uncoded" not in done.stdout
+    assert f"| *Uncoded features (cosine)* | {shown} | {shown} |" in laboratory.text("tiny.md")
+    assert rf"\emph{{Uncoded features (cosine)}} & {shown} & {shown} \\" in laboratory.text("tiny.tex")

@@ -1,0 +1,14 @@
+"""What is refused in one line."""
+
+from contextlib import contextmanager
+
+import pytest
+
+
+@contextmanager
+def refused(*words, pattern=None):
+    """Inside, a ValueError comes whose one line holds these words and matches the pattern."""
+    with pytest.raises(ValueError, match=pattern) as caught:
+        yield caught
+    line = str(caught.value)
+    assert "\n" not in line and not [word for word in words if word not in line], line
