@@ -1,7 +1,8 @@
 """Pages of results for tests in browsers: four methods at known scores, two protocols, and hard cases."""
 
-from models import model_of, table_of
-from styles import STYLES
+import itertools
+
+from models import model_of, record, small, table_of
 
 from reporting import figures, frames
 from reporting.page import document, table_view
@@ -9,20 +10,19 @@ from reporting.printed.cells import cells
 from tiebench import figure_style
 
 METHODS = ["lsh", "itq", "mihash", "talr_ap"]
-TABLE = {
-    "name": "quick",
-    "title": "A quick table",
-    "description": "For tests.",
-    "seeds": [0, 1],
-    "methods": METHODS,
-    "families": {"lsh": "unsupervised", "itq": "unsupervised", "mihash": "listwise", "talr_ap": "listwise"},
-    "published": ["paper"],
-    "blocks": [
+TABLE = small(
+    name="quick",
+    title="A quick table",
+    description="For tests.",
+    seeds=[0, 1],
+    methods=METHODS,
+    families={"lsh": "unsupervised", "itq": "unsupervised", "mihash": "listwise", "talr_ap": "listwise"},
+    published=["paper"],
+    blocks=[
         {"protocol": "digits", "metric": "ap", "bits": [8, 16, 24], "title": "Digits"},
         {"protocol": "digits_levels", "metric": "ndcg", "bits": [8, 16], "title": "Digits (levels)"},
     ],
-    "styles": {method: STYLES[method] for method in METHODS},
-}
+)
 PUBLISHED = [
     {
         "source": "paper",
@@ -31,38 +31,25 @@ PUBLISHED = [
         "values": [{"protocol": "digits", "metric": "ap", "method": "talr_ap", "bits": 8, "value": 0.7654}],
     }
 ]
+COMPARISON = {
+    "words": "TALR-AP minus LSH",
+    "left": 0.8,
+    "right": 0.3,
+    "difference": 0.5,
+    "low": 0.4,
+    "high": 0.6,
+    "p": 0.001,
+    "p_adjusted": 0.002,
+    "left_lost": "1 of 10 runs lost bits",
+    "right_lost": "",
+    "reason": "",
+}
+CLAIM = {"claim": "TALR-AP is ahead of LSH.", "source": "A Paper", "of": "Table 1"}
+CLAIM |= {"summary": "It is.", "elsewhere": ""}
+OUTCOMES = {"reproduced": "for", "not reproduced": "against", "undecided": "open"}
 CLAIMS = [
-    {
-        "id": "ahead",
-        "claim": "TALR-AP is ahead of LSH.",
-        "source": "A Paper",
-        "of": "Table 1",
-        "verdict": verdict,
-        "summary": "It is.",
-        "elsewhere": "",
-        "figures": [
-            {
-                "words": "TALR-AP minus LSH",
-                "left": 0.8,
-                "right": 0.3,
-                "difference": 0.5,
-                "low": 0.4,
-                "high": 0.6,
-                "p": 0.001,
-                "p_adjusted": 0.002,
-                "outcome": outcome,
-                "left_lost": "1 of 10 runs lost bits",
-                "right_lost": "",
-                "reason": "",
-            }
-        ],
-    }
-    | {"id": verdict}
-    for verdict, outcome in (
-        ("reproduced", "for"),
-        ("not reproduced", "against"),
-        ("undecided", "open"),
-    )
+    CLAIM | {"id": verdict, "verdict": verdict, "figures": [COMPARISON | {"outcome": outcome}]}
+    for verdict, outcome in OUTCOMES.items()
 ]
 
 
@@ -75,47 +62,33 @@ def score(method, bits, seed):
 def records():
     result = []
     for block in TABLE["blocks"]:
-        for method in METHODS:
-            for bits in block["bits"]:
-                for seed in TABLE["seeds"]:
-                    value = score(method, bits, seed)
-                    names = {"ap": value, "ap_min": value - 0.05, "ap_max": value + 0.03}
-                    names |= {"ndcg": value, "ndcg_min": value - 0.1, "ndcg_max": value + 0.1}
-                    radius = range(bits + 1)
-                    curves = {
-                        "precision": [value - 0.2 * r / bits for r in radius],
-                        "recall": [r / bits for r in radius],
-                        "relevant_at": [2 * (bits - r) / bits / (bits + 1) for r in radius],
-                        "irrelevant_at": [2 * r / bits / (bits + 1) for r in radius],
-                        "cuts": [1, 10, 100, 1000],
-                        "precision_at": [value, value - 0.05, value - 0.1, value - 0.2],
-                    }
-                    training = [
-                        {"epoch": epoch, "objective": 3.0 / epoch, "seconds": 0.1 * epoch}
-                        for epoch in range(1, 101)
-                    ]
-                    result.append(
-                        {
-                            "protocol": block["protocol"],
-                            "method": method,
-                            "bits": bits,
-                            "seed": seed,
-                            "status": "done",
-                            "reason": None,
-                            "metrics": names,
-                            "curves": curves,
-                            "training": training if method != "lsh" else [{"objective": None, "seconds": 0}],
-                            "run": {
-                                "seconds_by_part": {"fit": 10.0 * value, "encode": value},
-                                "peak_memory_mb": 100.0,
-                                "hyperparameters": {"bits": bits, "rate": 0.1},
-                                "versions": {"numpy": "2.4.1"},
-                                "git_commit": "0123abcd",
-                                "device": "cpu",
-                                "fingerprints": {"dataset": "d", "split": "s"},
-                            },
-                        }
-                    )
+        for method, bits, seed in itertools.product(METHODS, block["bits"], TABLE["seeds"]):
+            value = score(method, bits, seed)
+            scores = {"ap": value, "ap_min": value - 0.05, "ap_max": value + 0.03}
+            scores |= {"ndcg": value, "ndcg_min": value - 0.1, "ndcg_max": value + 0.1}
+            radius = range(bits + 1)
+            curves = {
+                "precision": [value - 0.2 * r / bits for r in radius],
+                "recall": [r / bits for r in radius],
+                "relevant_at": [2 * (bits - r) / bits / (bits + 1) for r in radius],
+                "irrelevant_at": [2 * r / bits / (bits + 1) for r in radius],
+                "cuts": [1, 10, 100, 1000],
+                "precision_at": [value, value - 0.05, value - 0.1, value - 0.2],
+            }
+            log = [{"epoch": k, "objective": 3.0 / k, "seconds": 0.1 * k} for k in range(1, 101)]
+            if method == "lsh":
+                log = [{"objective": None, "seconds": 0}]
+            run = {
+                "seconds_by_part": {"fit": 10.0 * value, "encode": value},
+                "peak_memory_mb": 100.0,
+                "hyperparameters": {"bits": bits, "rate": 0.1},
+                "versions": {"numpy": "2.4.1"},
+                "git_commit": "0123abcd",
+                "device": "cpu",
+                "fingerprints": {"dataset": "d", "split": "s"},
+            }
+            more = {"curves": curves, "training": log, "run": run}
+            result.append(record(method, bits, seed, scores, block["protocol"], **more))
     return result
 
 
@@ -127,22 +100,16 @@ def drawings(table, these, kinds):
 
 
 def view_of(table, these, kinds=("tie_ranges",)):
-    tidy = frames.tidy(*model_of(table, these, PUBLISHED))
+    model = model_of(table, list(these), PUBLISHED)
+    tidy = frames.tidy(*model)
     compared = tidy[["table", "protocol", "metric", "method", "bits", "seeds", "mean"]].copy()
     compared["ci_low"], compared["ci_high"] = compared["mean"] - 0.01, compared["mean"] + 0.01
     compared["best"], compared["difference"], compared["p_adjusted"] = "talr_ap", -0.1, 0.5
     compared["difference_low"], compared["difference_high"], compared["over"] = -0.2, 0.1, "queries and runs"
     compared["verdict"], compared["seeds_needed"] = "undecided", 5.0
-    return table_view.TableView(
-        *model_of(table, list(these), PUBLISHED),
-        cells(tidy, table_of(table), compared),
-        dict(drawings(table, these, kinds)),
-        CLAIMS,
-        {
-            "quick.csv": frames.to_csv(frames.wide(tidy, table_of(table))),
-            "odd ± name.md": "# ±\n\n|a|%20  \n",
-        },
-    )
+    files = {"quick.csv": frames.to_csv(frames.wide(tidy, model[0])), "odd ± name.md": "# ±\n\n|a|%20  \n"}
+    drawn = dict(drawings(table, these, kinds))
+    return table_view.TableView(*model, cells(tidy, model[0], compared), drawn, CLAIMS, files)
 
 
 FIGURES = figures.applicable(table_of(TABLE))
@@ -157,31 +124,16 @@ def write_pages(folder):
     (folder / "figures").mkdir()
     for kind, drawing in view.figures.items():
         (folder / "figures" / f"{kind}.svg").write_text(drawing.svg, encoding="utf-8")
-    strange = TABLE | {
-        "name": "strange",
-        "title": "Strange",
-        "methods": ["one", "two"],
-        "families": {},
-        "styles": {},
-    }
-    strange |= {"published": [], "blocks": [TABLE["blocks"][0] | {"bits": [8]}]}
-    few = [record | {"method": "one"} for record in records() if record["method"] == "itq"]
+    strange = TABLE | {"name": "strange", "title": "Strange", "methods": ["one", "two"], "families": {}}
+    strange |= {"published": [], "styles": {}, "blocks": [TABLE["blocks"][0] | {"bits": [8]}]}
+    few = [one | {"method": "one"} for one in records() if one["method"] == "itq"]
+    model = model_of(strange, few, [])
+    bare = table_view.TableView(*model, cells(frames.tidy(*model), model[0]), {}, [], {})
     texts = {
         "one": document.page("A quick table", [view], "snakemake"),
         "several": document.page("Both", [view, view_of(strange, few)]),
         "holes": document.page("Holes", [view_of(TABLE | {"name": "holes"}, [])]),
-        "bare": document.page(
-            "Bare",
-            [
-                table_view.TableView(
-                    *model_of(strange, few, []),
-                    cells(frames.tidy(*model_of(strange, few)), table_of(strange)),
-                    {},
-                    [],
-                    {},
-                )
-            ],
-        ),
+        "bare": document.page("Bare", [bare]),
     }
     for name, text in texts.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")

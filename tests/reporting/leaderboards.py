@@ -14,30 +14,24 @@ METRICS = ("ap_min", "ap", "ap_max", "ap@2", "wap")
 COMMIT = "a" * 40
 
 
-def make_run(folder, protocol, method, bits, seed, per_query, **run):
-    """A run as the workflow writes it. per_query: metric -> scores of the queries; run: more of run.json,
-    "collapsed" and "database" of scores.json, and "training", the lines of the log."""
+def make_run(folder, protocol, method, bits, seed, per_query, *, scores=(), training=(), **run):
+    """A run as the workflow writes it. per_query: metric -> scores of the queries; scores: more of the parts
+    of scores.json; training: lines of the log; run: more of run.json."""
     place = folder / "runs" / protocol / method / str(bits) / str(seed)
     place.mkdir(parents=True)
     np.savez(place / "per_query.npz", **per_query)
     queries = len(next(iter(per_query.values())))
     means = {name: float(np.mean(of)) for name, of in per_query.items()} | {"queries": queries, "bits": bits}
-    means |= {"database": run.pop("database")} if "database" in run else {}
     health = {"ones": [0.25, 0.5, 0.75], "constant_bits": seed, "entropy": 3.0 + seed / 7}
-    health |= {"collapsed": run.pop("collapsed", None), "correlation_max": None}
-    scores = {"metrics": means, "curves": {}, "health": health, "status": "done", "reason": None}
-    (place / "scores.json").write_text(json.dumps(scores))
+    health |= {"collapsed": None, "correlation_max": None}
+    made = {"metrics": means, "health": health, "curves": {}}
+    made = {part: of | dict(scores).get(part, {}) for part, of in made.items()}
+    (place / "scores.json").write_text(json.dumps(made | {"status": "done", "reason": None}))
     of_run = {"protocol": protocol, "method": method, "bits": bits, "seed": seed, "peak_memory_mb": 100.0}
-    of_run |= {
-        "seconds": 1.5,
-        "seconds_by_part": {"fit": 1.25, "encode": 0.25},
-        "device": "cpu",
-        "threads": 1,
-    }
-    of_run |= {"git_commit": COMMIT, "versions": {"numpy": "2"}}
+    of_run |= {"seconds": 1.5, "seconds_by_part": {"fit": 1.25, "encode": 0.25}}
+    of_run |= {"git_commit": COMMIT, "versions": {"numpy": "2"}, "device": "cpu", "threads": 1}
     of_run |= {"hyperparameters": {"bits": bits, "epochs": 3, "seed": seed}}
     of_run |= {"fingerprints": {"dataset": "d" * 64, "split": protocol}}
-    training = run.pop("training", [])
     (place / "run.json").write_text(json.dumps(of_run | run))
     (place / "training.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in training))
 

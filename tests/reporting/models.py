@@ -3,8 +3,24 @@
 An entry may have `uncoded_scores`, those of features, which no file has.
 """
 
+from styles import STYLES
+
 from reporting.tables.model import Table
 from reporting.tables.runs import Results, Run
+
+
+def small(**changes):
+    """The settings of a small table, after changes."""
+    plain = {"name": "small", "title": "A small table", "seeds": [0, 1, 2], "styles": STYLES}
+    plain["methods"] = ["talr_ap", "mihash", "lsh"]
+    plain["blocks"] = [{"protocol": "digits", "metric": "ap", "bits": [12, 24]}]
+    return plain | changes
+
+
+def record(method, bits, seed, metrics, protocol="digits", **more):
+    """A run that is done."""
+    key = {"protocol": protocol, "method": method, "bits": bits, "seed": seed}
+    return key | {"status": "done", "metrics": metrics} | more
 
 
 def table_of(entry, published=(), **settings):

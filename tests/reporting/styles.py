@@ -1,25 +1,19 @@
-"""Titles, colours and markers of a few methods, as a table's settings bring them."""
+"""Titles, colours and markers of a few methods, as a table's settings bring them; what figures show."""
 
 import matplotlib
 
+from methods.base.catalogue import catalogue
+
+FEW = ("talr_ap", "talr_ndcg", "mihash", "hashnet", "dtsh", "dpsh", "itq", "structhash", "fasthash", "lsh")
+FEW += ("machash", "bre")
+SAID = ("title", "family", "colour", "marker")
 STYLES = {
-    method: {"title": title, "family": family, "colour": colour, "marker": marker, "paper": None}
-    for method, title, family, colour, marker in (
-        ("talr_ap", "TALR-AP", "listwise", "#D55E00", "o"),
-        ("talr_ndcg", "TALR-NDCG", "listwise", "#E69F00", "s"),
-        ("mihash", "MIHash", "pointwise", "#0072B2", "^"),
-        ("hashnet", "HashNet", "pointwise", "#56B4E9", "o"),
-        ("dtsh", "DTSH", "pairwise", "#009E73", "^"),
-        ("dpsh", "DPSH", "pointwise", "#CC79A7", "s"),
-        ("itq", "ITQ", "unsupervised", "#AA4499", "X"),
-        ("structhash", "StructHash", "listwise", "#332288", "D"),
-        ("fasthash", "FastHash", "pointwise", "#225522", "v"),
-        ("machash", "MACHash", "pointwise", "#666633", "D"),
-        ("bre", "BRE", "pointwise", "#882255", "P"),
-        ("lsh", "LSH", "unsupervised", "#777777", "v"),
-        ("talr_ap_continuation", "TALR-AP (increasing scale)", "listwise", "#EE6677", "*"),
-    )
+    name: {"paper": None} | {key: getattr(of, key) for key in SAID}
+    for name, of in catalogue().items()
+    if name in FEW
 }
+VARIANT = {"title": "TALR-AP (increasing scale)", "colour": "#EE6677", "marker": "*"}
+STYLES["talr_ap_continuation"] = STYLES["talr_ap"] | VARIANT
 
 
 def is_data(gid):

@@ -73,10 +73,8 @@ def test_figures_apply_by_metrics_columns_and_methods():
     ndcg = table(blocks=[BLOCKS[1]])
     assert set(figures.names()) - set(figures.applicable(table_of(ndcg))) == set(TABLES)
     # Over tables, metrics are averaged: none of which less is better.
-    lower = TABLES["ranks"] | {
-        "blocks": [*TABLES["ranks"]["blocks"], BLOCKS[0] | {"metric": "empty_radius_2"}]
-    }
-    assert not set(OVER_TABLES) & set(figures.applicable(table_of(lower)))
+    lower = [*TABLES["ranks"]["blocks"], BLOCKS[0] | {"metric": "empty_radius_2"}]
+    assert not set(OVER_TABLES) & set(figures.applicable(table_of(TABLES["ranks"] | {"blocks": lower})))
     without_ranges = table(blocks=[BLOCKS[1] | {"metric": "precision_radius_2"}])
     assert "tie_ranges" not in figures.applicable(table_of(without_ranges))
     assert figures.applicable(table_of(table(blocks=[]))) == []
@@ -84,52 +82,42 @@ def test_figures_apply_by_metrics_columns_and_methods():
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", figures.names())
-@pytest.mark.parametrize("font_size", [6, 11])
-def test_a_figure_has_the_width_and_the_font_size_asked_for(name, font_size):
-    one = TABLES.get(name, TWO)
-    width = 3.3 if font_size == 6 else 6.0
-    figure = figures.draw(name, *model_of(one, records(one)), width=width, font_size=font_size)
-    assert figure.get_figwidth() == pytest.approx(width)
-    plain = figures.draw(name, *model_of(one, records(one)), width=8 * width / font_size)
-    sizes = [[text.get_fontsize() for text in texts(drawn)] for drawn in (figure, plain)]
+def test_every_figure_obeys_every_option(name):
+    """Width and size of text; no title or another; some methods and blocks, drawn as the whole draws them."""
+    one, blocks = TABLES.get(name, TWO), None if name in TABLES else ["digits/ap"]
+    model = model_of(one, records(one))
+    font_size, narrow = 11, {"width": 4.4}
+    plain = figures.draw(name, *model, **narrow)
+    large = figures.draw(name, *model, width=4.4 * font_size / 8, font_size=font_size)
+    for figure, width in ((plain, 4.4), (large, 6.05)):
+        assert figure.get_figwidth() == pytest.approx(width)
+    sizes = [[text.get_fontsize() for text in texts(drawn)] for drawn in (large, plain)]
     assert sizes[0] == pytest.approx([size * font_size / 8 for size in sizes[1]])
     lines = [
         [line.get_linewidth() for line in artists(drawn).values() if hasattr(line, "get_markersize")]
-        for drawn in (figure, plain)
+        for drawn in (large, plain)
     ]
     assert lines[0] == pytest.approx([line * font_size / 8 for line in lines[1]])
-    renderer = figure.canvas.get_renderer()
-    figure.draw(renderer)
-    for text in texts(figure):
+    renderer = large.canvas.get_renderer()
+    large.draw(renderer)
+    for text in texts(large):
         box = matplotlib.text.Text.get_window_extent(text, renderer)
         # One pixel of slack: text on pixels is a little wider than its outlines.
-        assert box.x0 >= -1 and box.x1 <= figure.bbox.x1 + 1, text.get_text()
-        assert box.y0 >= -1 and box.y1 <= figure.bbox.y1 + 1, text.get_text()
+        assert box.x0 >= -1 and box.x1 <= large.bbox.x1 + 1, text.get_text()
+        assert box.y0 >= -1 and box.y1 <= large.bbox.y1 + 1, text.get_text()
 
+    untitled = figures.draw(name, *model, title=False, **narrow)
+    assert {text.get_text() for text in texts(untitled)} < {text.get_text() for text in texts(plain)}
+    assert untitled.get_figheight() < plain.get_figheight()
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", figures.names())
-def test_a_title_is_replaced_or_left_out(name):
-    one = TABLES.get(name, TWO)
-    own = figures.draw(name, *model_of(one, records(one)))
-    other = figures.draw(name, *model_of(one, records(one)), title="Something else")
-    none = figures.draw(name, *model_of(one, records(one)), title=False)
-    said = [{text.get_text() for text in texts(figure)} for figure in (own, other, none)]
-    assert "Something else" in said[1] and said[2] < said[0] and "Something else" not in said[0]
-    assert none.get_figheight() < own.get_figheight()
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", figures.names())
-def test_a_selection_draws_its_methods_and_blocks_as_the_whole_does(name):
-    one, blocks = TABLES.get(name, TWO), None if name in TABLES else ["digits/ap"]
     chosen = ["lsh", "mihash", "talr_ap"]
     if name == "training":
         chosen.remove("lsh")  # nothing to train
     if name == "agreement":
         chosen = one["methods"][1:]  # of fewer than six methods there is none
-    figure = figures.draw(name, *model_of(one, records(one)), methods=chosen, blocks=blocks)
-    found, whole = artists(figure), artists(figures.draw(name, *model_of(one, records(one))))
+    part = figures.draw(name, *model, methods=chosen, blocks=blocks, title="Something else", **narrow)
+    assert "Something else" in {text.get_text() for text in texts(part)}
+    found, whole = artists(part), artists(plain)
     for method in one["methods"] if name != "agreement" else ():  # squares of tables, not of methods
         assert any(method in gid for gid in found) == (method in chosen), method
     assert not [gid for gid in found if "-ndcg-" in gid]
@@ -158,11 +146,6 @@ def test_wrong_options_are_named(options, message):
         figures.draw("cost", *model_of(TWO, records(TWO)), **options)
 
 
-def test_an_unknown_figure_is_named():
-    with pytest.raises(ValueError, match="there is no figure 'tie_range'; did you mean 'tie_ranges'"):
-        figures.draw("tie_range", *model_of(TWO, records(TWO)))
-
-
 def test_a_figure_without_anything_is_a_message_that_pages_recognise():
     with pytest.raises(axes.NothingToDraw, match="no run has a score"):
         figures.draw("metric_by_bits", *model_of(TWO, []))
@@ -170,72 +153,67 @@ def test_a_figure_without_anything_is_a_message_that_pages_recognise():
     assert f'id="{axes.NOTHING}"' in svg and "no run has a score" in svg
 
 
-def test_the_example_of_the_documentation_is_a_figure(tmp_path, monkeypatch):
+@pytest.fixture
+def example(tmp_path, monkeypatch):
+    """The documentation's figure, in a folder of its own; a function that writes it after a change."""
     text = (ROOT / "docs/add-a-figure.md").read_text(encoding="utf-8")
     [code] = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    (tmp_path / "spread.py").write_text(code, encoding="utf-8")
     monkeypatch.setattr(figures, "KIND", replace(figures.KIND, folder=tmp_path))
     monkeypatch.setattr(figures, "__path__", [*figures.__path__, str(tmp_path)])
-    try:
-        assert figures.applicable(table_of(TWO)) == ["spread"]
-        assert figures.describe("spread").title == "Spread over seeds"
-        figure = figures.draw(
-            "spread", *model_of(TWO, records(TWO)), width=5, font_size=7, methods=["lsh", "itq"]
-        )
-        bar = artists(figure)["spread-digits-ap-12-itq"]
-        scores = [r["metrics"]["ap"] for r in records(TWO) if (r["method"], r["bits"]) == ("itq", 12)]
-        assert (bar.get_y(), bar.get_y() + bar.get_height()) == pytest.approx((min(scores), max(scores)))
-        for kind in ("pdf", "svg", "png"):
-            again = figures.draw("spread", *model_of(TWO, records(TWO)[::-1]))
-            assert figure_style.render(
-                figures.draw("spread", *model_of(TWO, records(TWO))), kind
-            ) == figure_style.render(again, kind)
-        with pytest.raises(axes.NothingToDraw, match="no run has two seeds"):
-            figures.draw("spread", *model_of(TWO, []))
-    finally:
-        sys.modules.pop("reporting.figures.spread", None)
+
+    def write(old="", new=""):
+        assert old in code
+        (tmp_path / "spread.py").write_text(code.replace(old, new, 1), encoding="utf-8")
+
+    yield write
+    sys.modules.pop("reporting.figures.spread", None)
+
+
+def test_the_example_of_the_documentation_is_a_figure(example):
+    example()
+    assert figures.applicable(table_of(TWO)) == ["spread"]
+    assert figures.describe("spread").title == "Spread over seeds"
+    model = model_of(TWO, records(TWO))
+    bar = artists(figures.draw("spread", *model, methods=["lsh", "itq"]))["spread-digits-ap-12-itq"]
+    scores = [r["metrics"]["ap"] for r in records(TWO) if (r["method"], r["bits"]) == ("itq", 12)]
+    assert (bar.get_y(), bar.get_y() + bar.get_height()) == pytest.approx((min(scores), max(scores)))
+    drawn = [figures.draw("spread", *one) for one in (model, model_of(TWO, records(TWO)[::-1]))]
+    assert figure_style.render(drawn[0], "svg") == figure_style.render(drawn[1], "svg")
+    with pytest.raises(axes.NothingToDraw, match="no run has two seeds"):
+        figures.draw("spread", *model_of(TWO, []))
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            ("NEEDS = ()", "NEEDS = ('trainings',)"),
-            "NEEDS has an unknown entry 'trainings'; did you mean 'training'",
-        ),
+        (("NEEDS = ()", "NEEDS = ('trainings',)"), "NEEDS has an unknown entry 'trainings'; did you mean"),
         (("REQUIRES = {}", "REQUIRES = {'metric': ['ap']}"), "REQUIRES has an unknown entry 'metric'"),
     ],
 )
-def test_a_wrong_file_is_named(tmp_path, monkeypatch, change, message):
-    text = (ROOT / "docs/add-a-figure.md").read_text(encoding="utf-8")
-    [code] = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    assert change[0] in code
-    (tmp_path / "spread.py").write_text(code.replace(*change, 1), encoding="utf-8")
-    monkeypatch.setattr(figures, "KIND", replace(figures.KIND, folder=tmp_path))
-    with pytest.raises(ValueError, match=re.escape(message)):
+def test_a_wrong_file_is_named(example, change, message):
+    example(*change)
+    with pytest.raises(ValueError, match=message):
         figures.applicable(table_of(TWO))
 
 
-def test_points_and_lines_stand_at_the_means_of_their_protocols():
-    """Of seen against unseen classes, and of few labels: every coordinate is a mean over the seeds."""
-    for name, protocols in (("seen_unseen", ("seen", "unseen")), ("few_labels", ("few", "many"))):
-        one = TABLES[name]
-        drawn = artists(figures.draw(name, *model_of(one, records(one))))
-        for method in one["methods"]:
-            means = [
-                sum(r["metrics"]["ap"] for r in records(one) if (r["protocol"], r["method"]) == (p, method))
-                / 3
-                for p in protocols
-            ]
-            if name == "seen_unseen":
-                x, y = drawn[f"point-unseen-ap-24-{method}"].get_data()
-                assert (x[0], y[0]) == pytest.approx(means)
-            else:
-                x, y = drawn[f"line-ap-24-{method}"].get_data()
-                assert list(x) == [10, 100] and list(y) == pytest.approx(means)
+@pytest.mark.parametrize(
+    ("name", "protocols"), [("seen_unseen", ("seen", "unseen")), ("few_labels", ("few", "many"))]
+)
+def test_points_and_lines_stand_at_the_means_of_their_protocols(name, protocols):
+    one = TABLES[name]
+    drawn = artists(figures.draw(name, *model_of(one, records(one))))
+    for method in one["methods"]:
+        means = [
+            sum(r["metrics"]["ap"] for r in records(one) if (r["protocol"], r["method"]) == (p, method)) / 3
+            for p in protocols
+        ]
         if name == "seen_unseen":
-            assert drawn["reference-unseen-ap-24-uncoded-y"].get_ydata()[0] == 0.9
-            assert (
-                drawn["reference-unseen-ap-24-itq-x"].get_xdata()[0]
-                == drawn["point-unseen-ap-24-itq"].get_xdata()[0]
-            )
+            x, y = drawn[f"point-unseen-ap-24-{method}"].get_data()
+            assert (x[0], y[0]) == pytest.approx(means)
+        else:
+            x, y = drawn[f"line-ap-24-{method}"].get_data()
+            assert list(x) == [10, 100] and list(y) == pytest.approx(means)
+    if name == "seen_unseen":
+        assert drawn["reference-unseen-ap-24-uncoded-y"].get_ydata()[0] == 0.9
+        reference = drawn["reference-unseen-ap-24-itq-x"].get_xdata()[0]
+        assert reference == drawn["point-unseen-ap-24-itq"].get_xdata()[0]

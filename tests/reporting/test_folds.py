@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from leaderboards import make_run, make_uncoded
 
 from reporting.records.read import load_results, table_results, table_runs
 from reporting.statistics.samples import sample
@@ -24,25 +25,14 @@ def results(tmp_path):
             for seed in (0, 1):
                 values = {name: generator.random(size) for name in ("ap", "ap_min", "ap_max")}
                 everything.setdefault((method, seed), []).append(values)
-                folder = tmp_path / "runs" / protocol / method / "8" / str(seed)
-                folder.mkdir(parents=True)
-                np.savez(folder / "per_query.npz", **values)
-                means = {name: float(v.mean()) for name, v in values.items()}
-                means |= {"queries": size, "queries_without_relevant": 1, "bits": 8}
                 precision = [0.5, None] if method == "two" else [values["ap"].mean(), 1.0]
-                curves = {
-                    "cuts": CURVES[protocol],
-                    "precision_at": [1.0, size / 10, 0.1],
-                    "precision": precision,
-                }
-                scores = {"status": "done", "reason": None, "metrics": means, "curves": curves}
-                (folder / "scores.json").write_text(json.dumps(scores))
-                run = {"seconds": 2.0, "peak_memory_mb": 10.0 * size, "fingerprints": {"split": protocol}}
-                run |= {"seconds_by_part": {"fit": 1.5, "encode": 0.5}, "protocol": protocol}
-                (folder / "run.json").write_text(json.dumps(run))
-        (tmp_path / "uncoded").mkdir(exist_ok=True)
-        uncoded = {"metrics": {"ap": size / 10, "queries": size}}
-        (tmp_path / "uncoded" / f"{protocol}.json").write_text(json.dumps(uncoded))
+                curves = {"cuts": CURVES[protocol], "precision_at": [1.0, size / 10, 0.1]}
+                scores = {"metrics": {"queries_without_relevant": 1}}
+                scores["curves"] = curves | {"precision": precision}
+                cost = {"seconds": 2.0, "peak_memory_mb": 10.0 * size}
+                cost["seconds_by_part"] = {"fit": 1.5, "encode": 0.5}
+                make_run(tmp_path, protocol, method, 8, seed, values, scores=scores, **cost)
+        make_uncoded(tmp_path, protocol, ap=size / 10, queries=size)
     table = {
         "name": "t", "methods": ["one", "two"], "seeds": [0, 1], "folds": {"p": list(SIZES)},
         "blocks": [{"protocol": "p", "metric": "ap", "bits": [8]}],
@@ -98,10 +88,6 @@ def test_a_refused_fold_refuses_the_protocol(results):
     assert refused.reason == "p_fold2: no" and refused.per_query == refused.metrics == {}
     row = load_results("t", folder).set_index(["method", "seed"]).loc[("one", 0)]
     assert row["status"] == "refused" and np.isnan(row["score"])
-
-
-def test_a_protocol_without_folds_is_itself():
-    assert Table("t", (), (), ()).members("p") == ["p"]
 
 
 def test_two_methods_are_compared_over_the_folds_as_well(results):

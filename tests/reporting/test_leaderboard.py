@@ -1,6 +1,7 @@
 """Scores that ship: what is written of a published table, what is refused, and the files of this checkout."""
 
 import csv
+import functools
 import json
 import shutil
 from pathlib import Path
@@ -52,10 +53,11 @@ def results(tmp_path, monkeypatch):
     for protocol, size in SIZES.items():
         for method in ("one", "two", "three"):
             for seed in (0, 1):
-                run = {"seconds_by_part": {"fit": 1.0 + generator.random(), "encode": 0.25}}
-                run |= {"collapsed": "few codes" if method == "two" and seed else None}
-                run |= {"database": len(SPLITS[protocol]["database"])}
-                make_run(tmp_path, protocol, method, 8, seed, random_scores(generator, size), **run)
+                cost = {"fit": 1.0 + generator.random(), "encode": 0.25}
+                scores = {"health": {"collapsed": "few codes"}} if method == "two" and seed else {}
+                scores["metrics"] = {"database": len(SPLITS[protocol]["database"])}
+                per_query = random_scores(generator, size)
+                make_run(tmp_path, protocol, method, 8, seed, per_query, scores=scores, seconds_by_part=cost)
         make_uncoded(tmp_path, protocol, ap=size / 10, queries=size)
     styles = {method: {"title": method.upper(), "family": "listwise"} for method in ("one", "two", "three")}
     table = {
@@ -66,6 +68,29 @@ def results(tmp_path, monkeypatch):
     }  # fmt: skip
     publish_table(tmp_path, table, ["p"])
     return tmp_path
+
+
+@pytest.fixture
+def folder(results):
+    """The leaderboard of the table."""
+    publish(["t"], results, results / "leaderboard")
+    return results / "leaderboard"
+
+
+def another(results, name, **changes):
+    """Make another table of the runs, and the command of publishing it in the same leaderboard."""
+    table = json.loads((results / "t.json").read_text())["table"]
+    publish_table(results, table | {"name": name} | changes, ["p"])
+    return functools.partial(publish, [name], results, results / "leaderboard")
+
+
+def change_runs(results, pattern, old, new):
+    for path in results.glob(f"runs/{pattern}"):
+        path.write_text(path.read_text().replace(old, new))
+
+
+def with_blocks(metric):
+    return [{"protocol": "p", "metric": metric, "bits": [8]}]
 
 
 def test_what_is_written_are_the_table_s_rows_its_folds_and_what_made_them(results, capsys):
@@ -101,9 +126,8 @@ def test_what_is_written_are_the_table_s_rows_its_folds_and_what_made_them(resul
         (folder / name).write_text(text)
 
 
-def test_runs_are_read_back_as_the_records_that_the_results_have(results):
-    publish(["t"], results, results / "leaderboard")
-    found = {(*run.cell, run.seed): run for run in leaderboard.read("p", results / "leaderboard").measured}
+def test_runs_are_read_back_as_the_records_that_the_results_have(results, folder):
+    found = {(*run.cell, run.seed): run for run in leaderboard.read("p", folder).measured}
     settings = json.loads((results / "t.json").read_text())
     merged = table_runs(Table.from_json(settings), results / "runs")
     assert len(merged) == 4 and len(found) == 12
@@ -119,13 +143,11 @@ def test_runs_are_read_back_as_the_records_that_the_results_have(results):
         assert Run.from_json(json.loads(json.dumps(run.to_json()))) == run
 
 
-def test_a_cell_with_more_seeds_is_kept_unless_its_settings_changed(results):
-    folder, said = results / "leaderboard", []
-    publish(["t"], results, folder)
+def test_a_cell_with_more_seeds_is_kept_unless_its_settings_changed(results, folder):
+    said = []
     before = leaderboard.read("p", folder)
-    table = json.loads((results / "t.json").read_text())["table"]
-    publish_table(results, table | {"name": "fewer", "methods": ["two", "three"], "seeds": [0]}, ["p"])
-    publish(["fewer"], results, folder, say=said.append)
+    fewer = another(results, "fewer", methods=["two", "three"], seeds=[0])
+    fewer(say=said.append)
     assert [line for line in said if "kept" in line] == [
         "p: two, 8 bits is kept, which has the same settings and 2 seeds"
     ]
@@ -133,25 +155,20 @@ def test_a_cell_with_more_seeds_is_kept_unless_its_settings_changed(results):
     runs = [run for run in board.runs if run["method"] == "two"]
     assert runs == [run for run in before.runs if run["method"] == "two"] and len(runs) == 4
     assert {run["seed"] for run in board.runs if run["method"] == "three"} == {0}
-    for path in (results / "runs").glob("*/two/8/0/run.json"):
-        run = json.loads(path.read_text())
-        path.write_text(json.dumps(run | {"hyperparameters": {**run["hyperparameters"], "epochs": 9}}))
-    publish(["fewer"], results, folder, say=said.append)
+    change_runs(results, "*/two/8/0/run.json", '"epochs": 3', '"epochs": 9')
+    fewer(say=said.append)
     runs = [run for run in leaderboard.read("p", folder).runs if run["method"] == "two"]
     assert {run["seed"] for run in runs} == {0}
 
 
-def test_rows_of_other_methods_are_added_and_replace_those_of_the_same_cells(results):
-    folder = results / "leaderboard"
-    publish(["t"], results, folder)
+def test_rows_of_other_methods_are_added_and_replace_those_of_the_same_cells(results, folder):
     before = leaderboard.read("p", folder)
-    table = json.loads((results / "t.json").read_text())["table"]
     path = results / "runs" / "p_fold2" / "two" / "8" / "1" / "scores.json"
     scores = json.loads(path.read_text())
     scores["metrics"]["ap"] = 0.75
     path.write_text(json.dumps(scores))
-    publish_table(results, table | {"name": "more", "methods": ["two", "three"]}, ["p"])
-    publish(["more"], results, folder)
+    more = another(results, "more", methods=["two", "three"])
+    more()
     board = leaderboard.read("p", folder)
     assert board.methods == ["one", "two", "three"]
     assert sorted(board.about["methods"]) == ["one", "three", "two"] and board.about["runs"] == 12
@@ -165,7 +182,7 @@ def test_rows_of_other_methods_are_added_and_replace_those_of_the_same_cells(res
     changed = rows["mean"]["two", "p_fold2", "ap"]
     (one,) = (run["ap"] for run in board.runs if list(run.values())[:4] == ["p_fold2", "two", 8, 0])
     assert changed == pytest.approx((one + 0.75) / 2)
-    publish(["more"], results, folder, replace=True)
+    more(replace=True)
     assert sorted(leaderboard.read("p", folder).methods) == ["three", "two"]
 
 
@@ -193,9 +210,8 @@ def test_every_trial_of_a_search_is_published_beside_the_scores_it_chose(results
 
     def searches():
         rows = list(csv.DictReader((folder / "p.trials.csv").open()))
-        found = [(row["tuning"], row["protocol"], row["method"]) for row in rows]
         assert all(json.loads(row["settings"])["epochs"] == 3 for row in rows if row["chosen"] == "True")
-        return found
+        return [(row["tuning"], row["protocol"], row["method"]) for row in rows]
 
     short = [("short", *search[:2]) for search in of_folds for _ in search[2]]
     assert searches() == short
@@ -243,10 +259,11 @@ def place_logs(results, method, **of_seeds):
             path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
 
-def test_curves_of_trainings_are_kept_and_replaced_as_rows_are(results):
-    folder = results / "leaderboard"
+def test_curves_of_trainings_are_kept_and_replaced_as_rows_are(results, folder):
+    assert not (folder / "p.training.csv").exists() and not Boards(folder).has("p", "training")
+    assert training_curves.published(Boards(folder)["p"], folder) == {}
     place_logs(results, "one", s0=log(5), s1=[*log(3), {"epoch": 9, "objective": None}])
-    place_logs(results, "two", s0=[{"epoch": 1}], s1=log(4, "pass"))
+    place_logs(results, "two", s0=[{"epoch": 1}], s1=[line | {"ap": 0.5} for line in log(4, "pass")])
     publish(["t"], results, folder)
     found = Boards(folder)
     assert found.has("p", "training") and not found.has("p", "trials")
@@ -254,16 +271,16 @@ def test_curves_of_trainings_are_kept_and_replaced_as_rows_are(results):
     assert set(curves) == {(p, *run) for p in SIZES for run in (("one", 8, 0), ("one", 8, 1), ("two", 8, 1))}
     expected = [{"epoch": 2 * k, "objective": pytest.approx(1 / (k + 1), rel=1e-5)} for k in range(5)]
     assert curves["p_fold1", "one", 8, 0] == expected and curves["p_fold2", "one", 8, 1] == expected[:3]
-    assert [line["line"] for line in curves["p_fold1", "two", 8, 1]] == [1, 2, 3, 4]  # it counts nothing
+    # It counts nothing, and has average precision, which the others' rows lack.
+    of_two = curves["p_fold1", "two", 8, 1]
+    assert [line["line"] for line in of_two] == [1, 2, 3, 4] and {line["ap"] for line in of_two} == {0.5}
     of_runs = {(*run.cell, run.seed): run for run in found.runs("p", ["training"])}
     assert of_runs["p_fold1", "one", 8, 0].training == expected
     assert of_runs["p", "one", 8, 0].training == expected  # of all folds: the first one's
     assert not of_runs["p_fold1", "two", 8, 0].training
     # Of a cell that is published again, what it has now; of the others, what they had.
-    table = json.loads((results / "t.json").read_text())["table"]
     place_logs(results, "two", s0=log(200), s1=[])
-    publish_table(results, table | {"name": "more", "methods": ["two"]}, ["p"])
-    publish(["more"], results, folder)
+    another(results, "more", methods=["two"])()
     again = training_curves.published(Boards(folder)["p"], folder)
     assert {key for key in again if key[1] == "two"} == {(p, "two", 8, 0) for p in SIZES}
     assert {key: of for key, of in again.items() if key[1] == "one"} == {
@@ -275,24 +292,6 @@ def test_curves_of_trainings_are_kept_and_replaced_as_rows_are(results):
     (folder / "p.training.csv").write_text("protocol\n")
     with pytest.raises(ValueError, match=r"p\.training\.csv is not the file that"):
         training_curves.published(Boards(folder)["p"], folder)
-
-
-def test_average_precision_of_trainings_is_kept_beside_rows_without_it(results):
-    folder = results / "leaderboard"
-    place_logs(results, "one", s0=log(3))
-    place_logs(results, "two", s0=[line | {"ap": 0.25 * k} for k, line in enumerate(log(3))], s1=log(2))
-    publish(["t"], results, folder)
-    curves = training_curves.published(Boards(folder)["p"], folder)
-    assert [line["ap"] for line in curves["p_fold1", "two", 8, 0]] == [0.0, 0.25, 0.5]
-    for run in (("one", 8, 0), ("two", 8, 1)):
-        assert not any("ap" in line for line in curves["p_fold1", *run])
-
-
-def test_without_logs_there_is_no_file_of_curves(results):
-    folder = results / "leaderboard"
-    publish(["t"], results, folder)
-    assert not (folder / "p.training.csv").exists() and not Boards(folder).has("p", "training")
-    assert training_curves.published(Boards(folder)["p"], folder) == {}
 
 
 def test_scores_of_each_query_are_kept_with_what_tells_the_queries_apart(results):
@@ -312,13 +311,12 @@ def test_scores_of_each_query_are_kept_with_what_tells_the_queries_apart(results
     assert again[2].read_bytes() == paths[2].read_bytes()
 
 
-def test_a_fold_is_read_with_its_own_queries(results):
-    publish(["t"], results, results / "leaderboard")
-    rows = leaderboard.read("p", results / "leaderboard").tidy
-    whole = leaderboards.load("p", results / "leaderboard")
+def test_a_fold_is_read_with_its_own_queries(results, folder):
+    rows = leaderboard.read("p", folder).tidy
+    whole = leaderboards.load("p", folder)
     assert whole.folds == tuple(SIZES) and whole.identity == {} and whole.title == "The protocol"
     for fold, piece in (("p_fold1", slice(0, 6)), ("p_fold2", slice(6, 9))):
-        board = leaderboards.load(fold, results / "leaderboard")
+        board = leaderboards.load(fold, folder)
         assert board.folds == () and board.identity["queries"] == SIZES[fold]
         assert board.title == f"The protocol, fold {fold[-1]}"
         np.testing.assert_array_equal(board.queries, SPLITS[fold]["query"])
@@ -329,10 +327,8 @@ def test_a_fold_is_read_with_its_own_queries(results):
         assert [row.mean for row in board.rows] == list(own["mean"])
         assert [row.competes for row in board.rows] == list(own["method"] != "uncoded")
         np.testing.assert_array_equal([row.low for row in board.rows], own["ci_low"])
-    with pytest.raises(
-        ValueError, match=r"no protocol 'p_fold3'; did you mean 'p_fold2'\? Known: p, p_fold1"
-    ):
-        leaderboards.load("p_fold3", results / "leaderboard")
+    with pytest.raises(ValueError, match="no protocol 'p_fold3'; did you mean 'p_fold2'"):
+        leaderboards.load("p_fold3", folder)
 
 
 def test_what_cannot_be_recorded_of_queries_is_said(results, monkeypatch):
@@ -349,11 +345,9 @@ def test_what_cannot_be_recorded_of_queries_is_said(results, monkeypatch):
     np.testing.assert_allclose(kept, of_queries(results, "one", "ap")[:, :6].mean(axis=0), rtol=1e-6)
 
 
-def test_scores_of_many_queries_are_kept_in_parts_of_a_size(results, monkeypatch):
-    publish(["t"], results, results / "whole")
-    whole = leaderboards.load("p", results / "whole").per_query
+def test_scores_of_many_queries_are_kept_in_parts_of_a_size(results, folder, monkeypatch):
+    whole = leaderboards.load("p", folder).per_query
     monkeypatch.setattr(per_query, "MOST_BYTES", 500)
-    folder = results / "leaderboard"
     publish(["t"], results, folder)
     assert len(sorted(folder.glob("p.per_query*.npz"))) == 3
     found = leaderboards.load("p", folder).per_query
@@ -366,9 +360,8 @@ def test_scores_of_many_queries_are_kept_in_parts_of_a_size(results, monkeypatch
 def test_runs_that_are_made_again_are_compared_with_the_published_codes(results, capsys):
     def place(method, fold, change=0):
         path = results / "runs" / fold / method / "8" / "1" / "codes.npz"
-        np.savez(
-            path, query=np.full((6, 1), 3 + change, np.uint8), database=np.ones((20, 1), np.uint8), bits=8
-        )
+        query, database = np.full((6, 1), 3 + change, np.uint8), np.ones((20, 1), np.uint8)
+        np.savez(path, query=query, database=database, bits=8)
 
     place("one", "p_fold1")
     place("two", "p_fold2")
@@ -378,29 +371,25 @@ def test_runs_that_are_made_again_are_compared_with_the_published_codes(results,
     given = ["codes", "p", "--folder", str(results / "leaderboard"), "--results", str(results)]
     assert main(given) == 1
     said = capsys.readouterr()
-    assert said.out.splitlines() == [
-        "p_fold2, two, 8 bits, seed 1: other codes",
-        "1 with the same codes, 1 with other codes, 6 without a digest",
-    ]
-    assert "1 runs have other codes" in said.err
+    differs, counts = said.out.splitlines()
+    assert differs == "p_fold2, two, 8 bits, seed 1: other codes" and "1 runs have other codes" in said.err
+    assert counts == "1 with the same codes, 1 with other codes, 6 without a digest"
     (results / "runs/p_fold2/two/8/1/codes.npz").unlink()
     assert main(given) == 0
     assert capsys.readouterr().out == "1 with the same codes, 1 not in the results, 6 without a digest\n"
 
 
-def test_scores_of_queries_are_added_as_rows_are(results):
+def test_scores_of_queries_are_added_as_rows_are(results, folder):
     """A machine without the dataset adds a method, and an old one's scores of queries stay as they were."""
-    folder, said = results / "leaderboard", []
-    publish(["t"], results, folder)
+    said = []
     before = json.loads((folder / "p.provenance.json").read_text())["members"]
-    table = json.loads((results / "t.json").read_text())["table"]
     old = of_queries(results, "one", "ap")
     for path in results.glob("runs/*/*/8/*/per_query.npz"):
         np.savez(path, **{name: 1 - values for name, values in np.load(path).items()})
-    blocks = [{**table["blocks"][0], "metric": metric} for metric in ("ap", "ap@2")]
-    publish_table(results, table | {"name": "more", "methods": ["two", "three"], "blocks": blocks}, ["p"])
+    blocks = with_blocks("ap") + with_blocks("ap@2")
+    more = another(results, "more", methods=["two", "three"], blocks=blocks)
     shutil.rmtree(results / "resources")
-    paths = publish(["more"], results, folder, say=said.append)
+    paths = more(say=said.append)
     assert said == [] and json.loads(paths[-1].read_text())["members"] == before
     with np.load(paths[2], allow_pickle=False) as kept:
         cells = {f"{metric}/{method}/8" for metric in ("ap", "ap@2") for method in ("two", "three")}
@@ -411,29 +400,23 @@ def test_scores_of_queries_are_added_as_rows_are(results):
 
 
 def test_runs_of_several_splits_are_not_published(results):
-    path = results / "runs" / "p_fold2" / "two" / "8" / "1" / "run.json"
-    written = path.read_text()
-    path.write_text(written.replace('"split": "p_fold2"', '"split": "older"'))
+    splits = '"split": "p_fold2"', '"split": "older"'
+    change_runs(results, "p_fold2/two/8/1/run.json", *splits)
     with pytest.raises(ValueError, match="p_fold2: runs have different fingerprints"):
         publish(["t"], results, results / "leaderboard")
-    path.write_text(written)
+    change_runs(results, "p_fold2/two/8/1/run.json", *splits[::-1])
     (results / "resources/protocols/p_fold1/split.json").write_text('{"fingerprint": "newer"}')
     with pytest.raises(ValueError, match=r"split\.npz is not the split that the runs of p_fold1"):
         publish(["t"], results, results / "leaderboard")
     assert not (results / "leaderboard").exists()
 
 
-def test_scores_of_another_split_or_affinity_are_not_added(results):
-    folder = results / "leaderboard"
-    publish(["t"], results, folder)
+def test_scores_of_another_split_or_affinity_are_not_added(results, folder):
     text = (folder / "p.provenance.json").read_text()
-    table = json.loads((results / "t.json").read_text())["table"]
-    settings = {"p": {"affinity": {"kind": "labels"}}}
-    publish_table(results, table | {"name": "levels", "settings": settings}, ["p"])
+    levels = another(results, "levels", settings={"p": {"affinity": {"kind": "labels"}}})
     with pytest.raises(ValueError, match=r"affinity of p is .*labels.*, not .*class.*--replace"):
-        publish(["levels"], results, folder)
-    for path in results.glob("runs/p_fold2/*/*/*/run.json"):
-        path.write_text(path.read_text().replace('"split": "p_fold2"', '"split": "drawn anew"'))
+        levels()
+    change_runs(results, "p_fold2/*/*/*/run.json", '"split": "p_fold2"', '"split": "drawn anew"')
     with pytest.raises(ValueError, match="p_fold2 has another split here"):
         publish(["t"], results, folder)
     assert (folder / "p.provenance.json").read_text() == text
@@ -443,36 +426,31 @@ def test_scores_of_another_split_or_affinity_are_not_added(results):
 
 
 def test_what_cannot_be_vouched_for_is_not_written(results):
-    table = json.loads((results / "t.json").read_text())["table"]
-    publish_table(results, table | {"name": "again"}, ["p"])
-    with pytest.raises(ValueError, match="p, ap, one, 8 bits is in two tables"):
-        publish(["t", "again"], results, results / "leaderboard")
-    blocks = [{**table["blocks"][0], "metric": "ap@2"}]
-    publish_table(results, table | {"name": "one_seed", "blocks": blocks, "seeds": [1]}, ["p"])
-    with pytest.raises(ValueError, match="8 bits has other seeds in another table"):
-        publish(["t", "one_seed"], results, results / "leaderboard")
-    path = results / "runs" / "p_fold2" / "two" / "8" / "1" / "run.json"
-    path.write_text(path.read_text().replace(COMMIT, "b" * 40 + "+"))
+    for name, changes, message in (
+        ("again", {}, "p, ap, one, 8 bits is in two tables"),
+        ("one_seed", {"blocks": with_blocks("ap@2"), "seeds": [1]}, "8 bits has other seeds"),
+    ):
+        another(results, name, **changes)
+        with pytest.raises(ValueError, match=message):
+            publish(["t", name], results, results / "leaderboard")
+    holes = another(results, "holes", blocks=with_blocks("ndcg"))
+    with pytest.raises(ValueError, match="p: one, 8 bits is missing: the run has no score named ndcg"):
+        holes()
+    change_runs(results, "p_fold2/two/8/1/run.json", COMMIT, "b" * 40 + "+")
     with pytest.raises(ValueError, match="code that no commit has"):
         publish(["t"], results, results / "leaderboard")
-    publish_table(
-        results, table | {"name": "holes", "blocks": [{**table["blocks"][0], "metric": "ndcg"}]}, ["p"]
-    )
-    with pytest.raises(ValueError, match="p: one, 8 bits is missing: the run has no score named ndcg"):
-        publish(["holes"], results, results / "leaderboard")
     assert not (results / "leaderboard").exists()
 
 
-def test_an_unknown_protocol_has_the_nearest_name(results):
-    publish(["t"], results, results / "board" / "leaderboard")
-    with pytest.raises(ValueError, match=r"has no protocol 'pp'; did you mean 'p'\? Known: p"):
-        leaderboard.read("pp", results / "board" / "leaderboard")
+@functools.cache
+def shipped(protocol):
+    return leaderboard.read(protocol, ROOT / "leaderboard")
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("protocol", SHIPPED)
 def test_the_files_of_this_checkout_belong_together(protocol):
-    board = leaderboard.read(protocol, ROOT / "leaderboard")
+    board = shipped(protocol)
     rows, about = board.tidy, board.about
     assert about["protocol"] == protocol and len(rows)
     assert set(rows["status"]) <= {"done", "refused", "uncoded"}
@@ -499,19 +477,13 @@ def test_the_files_of_this_checkout_belong_together(protocol):
 # -- earlier forms -------------------------------------------------------------------------------------------
 
 
-def entry(methods, commits, differs="the gradient"):
-    return yaml.safe_dump([{"methods": methods, "commits": commits, "differs": differs}])
-
-
-def test_rows_of_an_earlier_form_are_marked_until_they_are_published_again(results):
-    folder = results / "leaderboard"
-    publish(["t"], results, folder)
-    (folder / "earlier_forms.yaml").write_text(entry(["two", "three"], [COMMIT, "b" * 40]))
+def test_rows_of_an_earlier_form_are_marked_until_they_are_published_again(results, folder):
+    entry = {"methods": ["two", "three"], "commits": [COMMIT, "b" * 40], "differs": "the gradient"}
+    (folder / "earlier_forms.yaml").write_text(yaml.safe_dump([entry]))
     marked = render({"protocol": "p"}, Boards(folder))
     assert "| TWO‖ |" in marked and "| ONE |" in marked
     assert "‖ Run with an earlier implementation (TWO: the gradient)." in " ".join(marked.split())
-    for path in (results / "runs").glob("*/two/8/*/run.json"):
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"git_commit": "c" * 40}))
+    change_runs(results, "*/two/8/*/run.json", COMMIT, "c" * 40)
     publish(["t"], results, folder)
     assert "‖" not in render({"protocol": "p"}, Boards(folder))
 
@@ -525,9 +497,7 @@ def test_rows_of_an_earlier_form_are_marked_until_they_are_published_again(resul
         ("- [", "cannot be read: "),
     ],
 )
-def test_a_list_of_earlier_forms_of_another_form_is_refused(results, text, fault):
-    folder = results / "leaderboard"
-    publish(["t"], results, folder)
+def test_a_list_of_earlier_forms_of_another_form_is_refused(folder, text, fault):
     (folder / "earlier_forms.yaml").write_text(text)
     with pytest.raises(ValueError, match=r"earlier_forms\.yaml") as caught:
         leaderboard.read("p", folder)
@@ -536,11 +506,7 @@ def test_a_list_of_earlier_forms_of_another_form_is_refused(results, text, fault
 
 @pytest.mark.thorough
 def test_every_entry_of_earlier_forms_marks_a_row_that_is_there():
-    folder = ROOT / "leaderboard"
-    runs = [
-        run for protocol in leaderboard.protocols(folder) for run in leaderboard.read(protocol, folder).runs
-    ]
-    made = {(run["method"], run["run.git_commit"]) for run in runs}
-    for one in earlier_forms.read(folder):
+    made = {(run["method"], run["run.git_commit"]) for name in SHIPPED for run in shipped(name).runs}
+    for one in earlier_forms.read(ROOT / "leaderboard"):
         assert set(one["methods"]) <= {method for method, commit in made if commit in one["commits"]}
         assert set(one["commits"]) <= {commit for method, commit in made if method in one["methods"]}

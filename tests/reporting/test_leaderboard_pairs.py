@@ -43,27 +43,34 @@ TABLE = {
 
 
 def published(folder, table=TABLE, seeds_of=lambda method: range(5)):
-    """A leaderboard of random scores of 40 queries, and its runs with scores per query."""
+    """Publish random scores of 40 queries; the folder of the leaderboard, the runs with scores per query."""
     generator = np.random.default_rng(1)
     for place, method in enumerate(STYLES):
         hard = generator.random(40)
         for seed in seeds_of(method):
-            scores = {
-                name: np.clip(hard + 0.02 * place + 0.1 * generator.normal(size=40), 0, 1) for name in ["ap"]
-            }
+            scores = {"ap": np.clip(hard + 0.02 * place + 0.1 * generator.normal(size=40), 0, 1)}
             make_run(folder, "p", method, 8, seed, random_scores(generator, 40) | scores)
     publish_table(folder, table)
     publish([table["name"]], folder, folder / "leaderboard")
     settings = {"table": table, "refused": [], "published": [], "claims": []}
-    board = Boards(folder / "leaderboard")["p"]
     runs = table_runs(Table.from_json(settings), folder / "runs", also=["per_query"])
-    return board, as_table([board], table["blocks"]), runs
+    return folder / "leaderboard", runs
 
 
-@pytest.fixture
-def found(tmp_path):
-    board, table, runs = published(tmp_path)
-    return pairs.pairs(board, table, "ap", 8, with_scores(board, tmp_path / "leaderboard")), runs
+def pairs_of(board, folder):
+    table = as_table([board], TABLE["blocks"])
+    return pairs.pairs(board, table, "ap", 8, with_scores(board, folder))
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    return published(tmp_path_factory.mktemp("plain"))
+
+
+@pytest.fixture(scope="module")
+def found(plain):
+    folder, runs = plain
+    return pairs_of(Boards(folder)["p"], folder), runs
 
 
 def test_differences_from_the_best_are_those_of_the_statistics_of_a_table(found):
@@ -116,24 +123,20 @@ def test_p_values_are_adjusted_over_the_pairs_with_ranks_alone(found):
 def test_methods_with_other_numbers_of_seeds_are_compared_where_there_are_five(tmp_path):
     # Two tables: the leaderboard keeps the rows of the first beside those of the second.
     first = TABLE | {"methods": ["lsh", "itq"], "seeds": [0, 1, 2, 3, 4], "fewer_seeds": {"lsh": 4}}
-    published(tmp_path, first)
+    folder, _ = published(tmp_path, first)
     second = TABLE | {"name": "more", "methods": ["talr"]}
     publish_table(tmp_path, second)
-    publish(["more"], tmp_path, tmp_path / "leaderboard")
-    board = Boards(tmp_path / "leaderboard")["p"]
-    table = as_table([board], TABLE["blocks"])
-    found = pairs.pairs(board, table, "ap", 8, with_scores(board, tmp_path / "leaderboard"))
+    publish(["more"], tmp_path, folder)
+    board = Boards(folder)["p"]
+    found = pairs_of(board, folder)
     assert {key: pair.over for key, pair in found.items()} == {
         ("lsh", "itq"): "too few runs",
         ("lsh", "talr"): "too few runs",
         ("itq", "talr"): "queries and runs",
     }
     assert all(math.isnan(found["lsh", name].p_adjusted) for name in ("itq", "talr"))
-    of = {
-        method: sample(runs, "ap")
-        for (_, method, bits), runs in Results.of(table, board.measured).runs.items()
-        if bits == 8
-    }
+    measured = Results.of(as_table([board], TABLE["blocks"]), board.measured)
+    of = {method: sample(runs, "ap") for (_, method, _), runs in measured.runs.items()}
     assert {method: scores.runs for method, scores in of.items()} == {"lsh": 4, "itq": 5, "talr": 5}
     for (left, right), pair in found.items():
         means = [of[method].mean for method in (left, right)]
@@ -142,23 +145,20 @@ def test_methods_with_other_numbers_of_seeds_are_compared_where_there_are_five(t
 
 
 def test_one_seed_without_scores_per_query_has_a_difference_alone(tmp_path):
-    board, table, _ = published(tmp_path, TABLE | {"seeds": [0]}, lambda method: (0,))
+    folder, _ = published(tmp_path, TABLE | {"seeds": [0]}, lambda method: (0,))
+    board = Boards(folder)["p"]
     del board.about["sha256"]["p.per_query.npz"]
-    found = pairs.pairs(board, table, "ap", 8, with_scores(board, tmp_path / "leaderboard"))
+    found = pairs_of(board, folder)
     for pair in found.values():
-        assert (
-            pair.over == "too few runs"
-            and math.isnan(pair.found.low + pair.found.p)
-            and not math.isnan(pair.found.mean)
-        )
+        assert pair.over == "too few runs" and math.isnan(pair.found.low) and math.isnan(pair.found.p)
+        assert not math.isnan(pair.found.mean)
 
 
-def test_a_printed_protocol_is_the_table_of_its_runs(tmp_path, capsys):
+def test_a_printed_protocol_is_the_table_of_its_runs(plain, capsys):
     """Best, second, spread and marks are those of the table that was published."""
-    _, _, runs = published(tmp_path)
+    folder, runs = plain
     wanted = ["lsh", "itq", "talr"]
-    folder = str(tmp_path / "leaderboard")
-    command = ["table", "p", "--leaderboard", folder, "--methods", ",".join(wanted)]
+    command = ["table", "p", "--leaderboard", str(folder), "--methods", ",".join(wanted)]
     assert reporting.main(command) == 0
     model = model_of(TABLE | {"methods": wanted, "name": "p"}, [run for run in runs if run.method in wanted])
     expected = markdown.to_markdown(cells(frames.tidy(*model), model[0], columns.comparisons(*model)), 3)

@@ -29,26 +29,23 @@ TABLE = {
     "blocks": [{"protocol": "p", "metric": "ap", "bits": [8, 16]}],
 }
 PAIR = {"kind": "above", "methods": ["itq"], "others": ["lsh"]}
+CLAIMS = [
+    {"id": "best", "claim": "TALR is best.", "stated_for": ["p"], "kind": "best", "method": "talr"},
+    {"id": "above", "claim": "ITQ is above LSH."} | PAIR,
+    {"id": "reverse", "claim": "LSH is above ITQ."} | PAIR | {"methods": ["lsh"], "others": ["itq"]},
+    {"id": "ranges", "claim": "Ranges shrink.", "kind": "tie_ranges_shrink"},
+    {"id": "absent", "claim": "A is above B."} | PAIR | {"methods": ["a"], "others": ["b"]},
+]
 CLAIMS = {
     "source": "somebody",
-    "claims": [
-        {"id": "best", "claim": "TALR is best.", "stated_for": ["p"], "kind": "best", "method": "talr"},
-        {"id": "above", "claim": "ITQ is above LSH.", "stated_for": ["x"]} | PAIR,
-        {"id": "reverse", "claim": "LSH is above ITQ.", "stated_for": ["x"]}
-        | PAIR
-        | {"methods": ["lsh"], "others": ["itq"]},
-        {"id": "ranges", "claim": "Ranges shrink.", "stated_for": ["x"], "kind": "tie_ranges_shrink"},
-        {"id": "absent", "claim": "A is above B.", "stated_for": ["x"]}
-        | PAIR
-        | {"methods": ["a"], "others": ["b"]},
-    ],
+    "claims": [{"of": "Table 1", "stated_for": ["x"]} | claim for claim in CLAIMS],
 }
-CLAIMS["claims"] = [{"of": "Table 1"} | claim for claim in CLAIMS["claims"]]
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """A leaderboard of scores of 60 queries, and a file of claims beside it."""
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A leaderboard of scores of 60 queries, and a file of claims beside it; tests add files."""
+    tmp_path = tmp_path_factory.mktemp("verdicts")
     generator = np.random.default_rng(3)
     hard = generator.normal(scale=0.05, size=60)
     for method, level in LEVEL_OF.items():
@@ -64,10 +61,10 @@ def folder(tmp_path):
     return tmp_path
 
 
-def choose(folder, *ids, name="claims.yaml"):
-    """Write a file of these claims alone."""
+def choose(folder, *ids):
+    """Write some.yaml, of these claims alone."""
     kept = [claim for claim in CLAIMS["claims"] if claim["id"] in ids]
-    (folder / name).write_text(yaml.safe_dump(CLAIMS | {"claims": kept}))
+    (folder / "some.yaml").write_text(yaml.safe_dump(CLAIMS | {"claims": kept}))
 
 
 def rendered(folder, settings):
@@ -93,26 +90,24 @@ def test_the_verdicts_are_those_of_a_table_with_the_runs(folder):
 
 def test_some_claims_some_methods_some_lengths(folder):
     choose(folder, "best", "ranges")
-    lines = rendered(
-        folder, "{claims: claims.yaml, protocol: [p], methods: [talr, lsh], bits: 16}"
-    ).splitlines()
+    settings = "{claims: some.yaml, protocol: [p], methods: [talr, lsh], bits: 16}"
+    lines = rendered(folder, settings).splitlines()
     assert lines[2:4] == [
         "| TALR is best. *Table 1* | reproduced | The one comparison is significant for the claim. |",
         "",
     ]
     choose(folder, "above")
-    elsewhere = rendered(folder, "{claims: claims.yaml, protocol: p}")
+    elsewhere = rendered(folder, "{claims: some.yaml, protocol: p}")
     assert verdicts.ELSEWHERE in " ".join(elsewhere.split())
 
 
-def test_a_better_justified_row_enters_in_place_of_another_where_it_has_scores(folder):
+def test_a_better_justified_row_enters_in_place_of_another_where_it_has_scores(folder, monkeypatch):
     """A claim on ITQ that is judged by TALR's runs, at the one length that TALR is given."""
     board = Boards(folder / "leaderboard")["p"]
     board.runs[:] = [run for run in board.runs if (run["method"], run["bits"]) != ("talr", 16)]
     boards = Boards(folder / "leaderboard")
     boards._read = {"p": board}.__getitem__
     choose(folder, "above")
-    settings = {"claims": "claims.yaml", "protocol": "p", "instead": {"itq": "talr"}}
     judged = []
     original = claims.judge
 
@@ -120,9 +115,9 @@ def test_a_better_justified_row_enters_in_place_of_another_where_it_has_scores(f
         judged.extend(original(*given))
         return judged
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(claims, "judge", judge)
-        verdicts.render(settings, folder, boards)
+    monkeypatch.setattr(claims, "judge", judge)
+    settings = {"claims": "some.yaml", "protocol": "p", "instead": {"itq": "talr"}}
+    verdicts.render(settings, folder, boards)
     of = {(run["method"], run["bits"]): [] for run in board.runs}
     for run in board.runs:
         of[run["method"], run["bits"]].append(run["ap"])
@@ -169,18 +164,15 @@ def test_a_page_is_checked_and_rewritten(folder):
         ("{claims: claims.yaml, protocol: q}", "no protocol 'q'"),
         ("{claims: claims.yaml, protocol: p, bits: 12}", "no codes of 12 bits"),
         ("{claims: claims.yaml, protocol: p, columns: []}", "unknown key 'columns' of a table of claims"),
-        ("{claims: absent.yaml, protocol: p}", "no claim of absent.yaml is about"),
-        (
-            "{claims: claims.yaml, protocol: p, instead: {itq: tal}}",
-            "no method 'tal' there; did you mean",
-        ),
+        ("{claims: some.yaml, protocol: p}", "no claim of some.yaml is about"),
+        ("{claims: claims.yaml, protocol: p, instead: {itq: tal}}", "no method 'tal' there; did you mean"),
         ("{claims: nowhere.yaml, protocol: p}", "nowhere.yaml cannot be read"),
         ("{claims: list.yaml, protocol: p}", "list.yaml holds no claims"),
     ],
 )
 def test_mistakes(folder, settings, words):
     (folder / "list.yaml").write_text("[1, 2]")
-    choose(folder, "absent", name="absent.yaml")
+    choose(folder, "absent")
     with pytest.raises(ValueError) as raised:
         rendered(folder, settings)
     assert words in str(raised.value) and "\n" not in str(raised.value)

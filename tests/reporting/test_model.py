@@ -1,14 +1,18 @@
 """The model of reporting: settings of tables and records of runs as typed objects, and back."""
 
+import ast
 import json
 import math
+from pathlib import Path
 
 import pytest
 from models import model_of, table_of
 
+from reporting.tables import titles
 from reporting.tables.model import Group, Style, Table
 from reporting.tables.runs import NO_RECORD, Results, Run, Tuning
 
+ROOT = Path(__file__).parents[2]
 ENTRY = {
     "name": "t",
     "methods": ["b", "a"],
@@ -27,8 +31,8 @@ ENTRY = {
 }
 
 
-def record(method="a", bits=8, seed=3, **changes):
-    plain = {"protocol": "p", "method": method, "bits": bits, "seed": seed, "status": "done", "reason": None}
+def record(**changes):
+    plain = {"protocol": "p", "method": "a", "bits": 8, "seed": 3, "status": "done"}
     return plain | {"metrics": {"ap": 0.5, "ap_min": 0.25, "ap_max": 0.75}, "curves": {}} | changes
 
 
@@ -44,9 +48,7 @@ def test_a_table_is_what_its_file_asks_for():
     assert table.heading == "t" and table.title == table.description == ""
     assert (table.method_seeds("a"), table.method_seeds("b")) == ([3, 1, 2], [3, 1])
     assert table.members("q") == ["q1", "q2"] and table.members("p") == ["p"]
-    assert (table.protocol_title("q"), table.protocol_title("p"), table.protocol_title("x")) == (
-        "Quite", "P", "x"
-    )  # fmt: skip
+    assert [table.protocol_title(name) for name in ("q", "p", "x")] == ["Quite", "P", "x"]
     assert table.tunings == {("p", "a", 8): Tuning(5, "few")} and table.refused == {("p", "b", 16): "no"}
     assert table.style("a") == Style(title="A", sees="database labels") and table.style("x") == Style()
 
@@ -123,3 +125,27 @@ def test_a_run_of_the_leaderboard_survives_its_record(given):
     assert Run.from_json(back) == run
     same = [key for key in given if key not in ("run", "reason")]
     assert [back[key] for key in same] == [given[key] for key in same]
+
+
+def test_a_block_s_title_is_that_of_its_protocol():
+    plain = ENTRY["blocks"][0]
+    table = table_of(ENTRY | {"blocks": [plain, plain | {"metric": "ndcg", "title": "Of both"}]})
+    assert table.protocol_title("p") == "Of both"
+
+
+def test_families_without_a_name_keep_their_name():
+    assert titles.family_title("pairwise") == "Triplets"
+    assert titles.family_title("quantum") == "quantum"
+
+
+def test_no_method_or_protocol_is_named_in_the_code_that_prints_tables():
+    names = {path.stem for path in (ROOT / "methods").glob("[a-z]*.py")}
+    names |= {"digits", "digits_levels", "cifar10_s1", "cifar10_s2", "nus_wide", "imagenet100", "labelme"}
+    modules = [ROOT / "reporting" / "frames.py"]
+    for of in ("tables", "printed", "statistics", "claims"):
+        modules += (ROOT / "reporting" / of).glob("*.py")
+    assert len(modules) > 12
+    for module in modules:
+        tree = ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        constants = {node.value for node in tree if isinstance(node, ast.Constant)}
+        assert not constants & names, (module, constants & names)

@@ -3,7 +3,7 @@
 import statistics
 
 import pytest
-from models import model_of
+from models import model_of, record
 from scipy.stats import kendalltau
 from test_reporting_curves import artists, table
 
@@ -25,10 +25,8 @@ SCORES = {
 
 
 def records(metrics=SCORES):
-    plain = {"protocol": "digits", "bits": 12, "status": "done", "reason": None, "run": {}}
     return [
-        plain
-        | {"method": method, "seed": seed, "metrics": {name: metrics[name](row, seed) for name in metrics}}
+        record(method, 12, seed, {name: metrics[name](row, seed) for name in metrics})
         for row, method in enumerate(METHODS)
         for seed in (0, 1, 2)
     ]

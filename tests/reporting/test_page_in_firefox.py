@@ -91,11 +91,16 @@ def test_errors_words_and_requests_are_noticed(browser, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["one", "several", "holes", "bare"])
-def test_a_page_opens_from_disk_without_a_word(opened, name):
-    shown = opened(name)
+def test_a_page_opens_from_disk_without_a_word_and_without_horizontal_scroll(opened, name):
+    shown = opened(name, width=390)
     count = {"one": len(FIGURES), "several": len(FIGURES) + 1, "holes": 1, "bare": 0}[name]
     assert shown.script("return all('figure').length") == count
-    shown.script("for (const one of all('button:not([data-file]), summary')) one.click()")
+    click = "for (const one of all(arguments[0])) one.click()"
+    shown.script(click, ".tool[aria-controls], .claim summary")
+    assert shown.script("return document.documentElement.scrollWidth") <= 390
+    edges = "return all('figure .scroll').map(one => one.getBoundingClientRect().right)"
+    assert all(edge <= 390 for edge in shown.script(edges))
+    shown.script(click, "button:not([data-file]), summary")
 
 
 def test_a_figure_says_its_numbers_to_keys_and_as_a_table(opened):
@@ -118,10 +123,8 @@ def test_a_figure_says_its_numbers_to_keys_and_as_a_table(opened):
     assert shown.script(point) == "" and shown.script(marked) == []
     shown.tab_to("figure:has(#figure-quick-metric-by-bits) [data-shows=table]")
     shown.press("Enter")
-    cells = shown.script(
-        """return all(".as-table:not([hidden]) tbody tr")
-        .map(row => [...row.cells].map(one => one.textContent))"""
-    )
+    table = "return all('.as-table:not([hidden]) tbody tr')"
+    cells = shown.script(f"{table}.map(row => [...row.cells].map(one => one.textContent))")
     assert len(cells) == 20
     for (_, bits, value, *_), method in zip(cells[:12:3], METHODS):
         mean = (score(method, 8, 0) + score(method, 8, 1)) / 2
@@ -211,43 +214,26 @@ def test_what_screen_readers_are_told(opened):
     assert shown.focused()[:2] == ("button", "8 bits")
 
 
-@pytest.mark.parametrize("name", ["one", "several", "holes"])
-def test_a_narrow_page_has_no_horizontal_scroll(opened, name):
-    shown = opened(name, width=390)
-    shown.script("for (const one of all('.tool[aria-controls], .claim summary')) one.click()")
-    assert shown.script("return document.documentElement.scrollWidth") <= 390
-    edges = "return all('figure .scroll').map(one => one.getBoundingClientRect().right)"
-    assert all(edge <= 390 for edge in shown.script(edges))
-
-
-def test_the_colours_follow_the_scheme(opened):
+def test_the_colours_follow_the_scheme_and_paper_has_the_results_and_no_controls(opened, tmp_path):
     shown = opened(scheme="dark")
     surface = "return getComputedStyle(document.body).backgroundColor"
     text = "return getComputedStyle(document.querySelector('figure svg[id] text')).fill"
     assert (shown.script(surface), shown.script(text)) == ("rgb(21, 24, 27)", "rgb(231, 234, 237)")
-    shown.set_scheme("light")
-    shown.wait(f"{surface} === 'rgb(255, 255, 255)'")
-    assert shown.script(text) == "rgb(28, 32, 36)"
-
-
-def test_the_printed_page_has_the_results_and_no_controls(opened, tmp_path):
-    shown = opened(scheme="dark")
     shown.set_medium("print")
     hidden = "return all(arguments[0]).every(one => !one.checkVisibility())"
     for selector in ("#filter", "[type=search]", ".tool", ".point", "#details"):
         assert shown.script(hidden, selector), selector
     assert shown.script("return all('figure svg[id]').every(one => one.getBoundingClientRect().height > 50)")
-    assert shown.script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert shown.script(surface) == "rgb(255, 255, 255)"
     shown.set_medium("")
+    shown.set_scheme("light")
+    shown.wait(f"{surface} === 'rgb(255, 255, 255)'")
+    assert shown.script(text) == "rgb(28, 32, 36)"
+    shown.set_scheme("dark")
     text = re.sub(r"\s+", " ", " ".join(shown.printed(tmp_path / "page.pdf")))
     mean = (score("talr_ap", 24, 0) + score("talr_ap", 24, 1)) / 2
     # a score, and a figure with its axis
-    for words in (
-        "A quick table",
-        f"{mean:.3f} ± 0.003",
-        "scores over all orders of tied items",
-        "Seeds: 0, 1.",
-    ):
+    for words in ("A quick table", f"{mean:.3f} ± 0.003", "scores over all orders of tied", "Seeds: 0, 1."):
         assert words in text, words
     assert text.count("TALR-AP 8 bits") == 0 and text.count("16 bits") >= 3
     for words in ("Methods and code lengths", "as a table", "Runs with", "Download", "Column headings sort"):

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from leaderboards import make_run
 
 from reporting import load_results
 from reporting.records.read import published_table, published_tables, table_runs
@@ -31,18 +32,12 @@ def folder(tmp_path):
     (tmp_path / "results/small.json").write_text(json.dumps(settings))
     (tmp_path / "results/small.tidy.csv").write_text("table\n")
     for seed in (0, 1):
-        run = tmp_path / f"results/runs/digits/itq/8/{seed}"
-        run.mkdir(parents=True)
         middle = np.array([0.25, 0.5, 0.75]) + seed / 8
         arrays = {"ap": middle, "ap_min": middle - 0.125, "ap_max": middle + 0.125}
         arrays["precision_radius_2"] = np.array([1.0, 0.0, 0.5])
-        np.savez(run / "per_query.npz", **arrays)
-        means = {name: float(values.mean()) for name, values in arrays.items()}
-        scores = {"status": "done", "reason": None, "metrics": means, "curves": {}}
-        (run / "scores.json").write_text(json.dumps(scores))
-        cost = {"seconds": 1.5 + seed, "peak_memory_mb": 100.0}
-        prints = {"fingerprints": {"dataset": "of items", "split": "of split"}}
-        (run / "run.json").write_text(json.dumps(cost | prints))
+        prints = {"dataset": "of items", "split": "of split"}
+        more = {"seconds": 1.5 + seed, "fingerprints": prints}
+        make_run(tmp_path / "results", "digits", "itq", 8, seed, arrays, **more)
     protocol = tmp_path / "resources/protocols/digits"
     protocol.mkdir(parents=True)
     np.savez(protocol / "split.npz", query=ITEMS, database=np.arange(9), training=np.arange(9))
@@ -101,13 +96,9 @@ def test_one_row_per_query_with_its_item_and_id(folder):
     pd.testing.assert_series_equal(means.sort_index(), runs.sort_index())
 
 
-def test_a_dataset_without_ids_has_the_index_as_id(folder):
+def test_a_dataset_without_ids_has_the_index_as_id_and_without_resources_none(folder):
     (folder / "resources/datasets/digits/ids.npy").unlink()
-    frame = load(folder, per_query=True)
-    assert set(frame["item_id"]) == {"7", "2", "5", ""}
-
-
-def test_results_without_resources_have_no_items(folder):
+    assert set(load(folder, per_query=True)["item_id"]) == {"7", "2", "5", ""}
     frame = load_results("small", folder / "results", per_query=True, resources=folder / "nowhere")
     assert frame["item"].isna().all() and set(frame["item_id"]) == {""}
     assert frame["query"].notna().sum() == 12
@@ -115,9 +106,7 @@ def test_results_without_resources_have_no_items(folder):
 
 def test_runs_of_another_split_are_not_given_items(folder):
     (folder / "resources/protocols/digits/split.json").write_text('{"fingerprint": "of a later split"}')
-    with pytest.raises(
-        ValueError, match=r"split\.npz is not the split that the runs of digits were made with"
-    ):
+    with pytest.raises(ValueError, match=r"split\.npz is not the split that the runs of digits"):
         load(folder, per_query=True)
     assert len(load(folder)) == 6
 
@@ -144,11 +133,8 @@ def test_a_deleted_run_under_a_finished_table_says_how_to_make_it_again(folder):
 
 def test_an_unknown_table_is_one_line_with_the_nearest_name(folder):
     assert published_tables(folder / "results") == ["small"]
-    with pytest.raises(
-        ValueError, match=r"has no table 'smal'; did you mean 'small'\? Known: small"
-    ) as error:
+    with pytest.raises(ValueError, match=r"has no table 'smal'; did you mean 'small'\?[^\n]*\Z"):
         load_results("smal", folder / "results")
-    assert "\n" not in str(error.value)
 
 
 def test_damaged_settings_are_named(folder):

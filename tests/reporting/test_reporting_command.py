@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from leaderboards import make_run
 from models import model_of, table_of
 
 from reporting import __main__ as command
@@ -28,10 +29,7 @@ TABLE = {
     "title": "A small table",
     "seeds": [0, 1, 2],
     "methods": list(METHODS),
-    "styles": {
-        name: {"title": title, "family": "listwise", "colour": None, "marker": None, "paper": ""}
-        for name, (title, _) in METHODS.items()
-    },
+    "styles": {name: {"title": title, "family": "listwise"} for name, (title, _) in METHODS.items()},
     "claims": ["somebody"],
     "published": [],
     "blocks": [
@@ -54,19 +52,11 @@ def results(tmp_path_factory):
         for bits in (8, 16):
             own = 0.05 * random.normal(size=60)
             for seed in TABLE["seeds"]:
-                run = folder / "runs/digits" / method / str(bits) / str(seed)
-                run.mkdir(parents=True)
                 middle = np.clip(mean + bits / 400 + shared + own + 0.01 * random.normal(), 0.05, 0.95)
                 arrays = {"ap": middle, "ap_min": middle - 0.05, "ap_max": middle + 0.05}
                 arrays["precision_radius_2"] = middle / 2
-                np.savez(run / "per_query.npz", **arrays)
-                means = {name: float(values.mean()) for name, values in arrays.items()}
-                scores = {"status": "done", "reason": None, "metrics": means, "curves": {}}
-                (run / "scores.json").write_text(json.dumps(scores))
-                cost = {"seconds": 1.0, "seconds_by_part": {"fit": 0.75, "encode": 0.25}}
-                cost |= {"peak_memory_mb": 100.0, "versions": {}, "fingerprints": {}, "hyperparameters": {}}
-                (run / "run.json").write_text(json.dumps(cost))
-                (run / "training.jsonl").write_text('{"objective": 1.0, "seconds": 0.5}\n')
+                training = [{"objective": 1.0, "seconds": 0.5}]
+                make_run(folder, "digits", method, bits, seed, arrays, training=training)
     file = {"source": "somebody", "citation": "", "url": "", "claims": [CLAIM]}
     settings = {"table": TABLE, "published": [], "refused": [], "claims": [file]}
     (folder / "small.json").write_text(json.dumps(settings))
@@ -155,10 +145,7 @@ def test_a_page_is_made_from_published_files(results, tmp_path, capsys):
         (("figure", "small", "tie_ranges", "--methods", "itk"), "no method 'itk'; did you mean 'itq'?"),
         (("table", "small", "--blocks", "digit/ap"), "no block 'digit/ap'; did you mean 'digits/ap'?"),
         (("figure", "small", "tie_ranges", "--output", "x.pfd"), "unknown kind of file; did you mean 'pdf'?"),
-        (
-            ("figure", "small", "tie_ranges", "--width", "400"),
-            "width must be a number of inches from 2 to 40",
-        ),
+        (("figure", "small", "tie_ranges", "--width", "400"), "width must be a number of inches from 2 to"),
     ],
 )
 def test_each_mistake_is_one_line_with_the_nearest_name(results, capsys, words, message):
@@ -194,17 +181,15 @@ def test_runs_that_another_table_made_again_are_refused(results, tmp_path, capsy
     assert run(tmp_path / "results", "table", "small") == 0  # of its files alone
 
 
-def test_help_of_each_command_and_a_run_as_a_program():
+def test_help_of_each_command_and_a_run_as_a_program(capsys):
     done = subprocess.run(
         [sys.executable, "-m", "reporting", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     for word in ("figure", "table", "page", "list", "examples:"):
         assert word in done.stdout
-    wrong = subprocess.run(
-        [sys.executable, "-m", "reporting", "table", "x", "--digits", "0"],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert wrong.returncode == 2 and "number from 1 to 17" in wrong.stderr
+    with pytest.raises(SystemExit):
+        command.main(["table", "x", "--digits", "0"])
+    assert "number from 1 to 17" in capsys.readouterr().err
 
 
 def test_the_schema_allows_what_figures_understand():
@@ -212,10 +197,6 @@ def test_the_schema_allows_what_figures_understand():
     check = jsonschema.Draft202012Validator(schema["properties"]["figures"] | {"$defs": schema["$defs"]})
     check.validate({"tie_ranges": {"width": 3.4, "font_size": 8, "title": "none", "methods": ["itq"]}})
     check.validate({"tie_ranges": {"title": False, "blocks": ["digits/ap"]}})
-    for wrong in (
-        {"tie_ranges": {"widht": 3.4}},
-        {"tie_ranges": {"width": 99}},
-        {"tie_ranges": {"methods": []}},
-    ):
+    for wrong in ({"widht": 3.4}, {"width": 99}, {"methods": []}):
         with pytest.raises(jsonschema.ValidationError):
-            check.validate(wrong)
+            check.validate({"tie_ranges": wrong})

@@ -9,10 +9,10 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 import pytest
-from models import model_of, table_of
+from models import model_of, small, table_of
+from models import record as run_of
 from styles import STYLES, artists, check_texts
 
 from reporting import figures
@@ -35,22 +35,12 @@ CUTS = (1, 10, 100, 1000)
 COUNTERS = ("epoch", "iteration", "sweep", "bit")
 
 
-def table(**changes):
-    plain = {
-        "name": "small",
-        "title": "A small table",
-        "seeds": [0, 1, 2],
-        "methods": list(METHODS),
-        "families": {
-            "lsh": "unsupervised",
-            "itq": "unsupervised",
-            "mihash": "listwise",
-            "talr_ap": "listwise",
-        },
-        "blocks": [{"protocol": "digits", "metric": "ap", "bits": list(BITS), "title": "Digits"}],
-        "styles": STYLES,
-    }
-    return plain | changes
+table = functools.partial(
+    small,
+    methods=list(METHODS),
+    families={"lsh": "unsupervised", "itq": "unsupervised", "mihash": "listwise", "talr_ap": "listwise"},
+    blocks=[{"protocol": "digits", "metric": "ap", "bits": list(BITS), "title": "Digits"}],
+)
 
 
 def record(protocol, method, bits, seed, row):
@@ -67,26 +57,18 @@ def record(protocol, method, bits, seed, row):
         }
         for step in range(steps)
     ]
-    return {
-        "protocol": protocol,
-        "method": method,
-        "bits": bits,
-        "seed": seed,
-        "status": "done",
-        "reason": None,
-        "metrics": dict.fromkeys(("ap", "ap_min", "ap_max", "ndcg", "ap@1000", "ndcg@10"), score)
-        | {f"{kind}_ap": score / divisor for divisor, kind in enumerate(ORDERS, 1)},
-        "curves": {
-            "recall": np.sort(generator.uniform(size=bits + 1)).tolist(),
-            "precision": generator.uniform(size=bits + 1).tolist(),
-            "relevant_at": relevant,
-            "irrelevant_at": irrelevant,
-            "cuts": list(CUTS),
-            "precision_at": generator.uniform(size=len(CUTS)).tolist(),
-        },
-        "run": {"seconds_by_part": {"fit": float(generator.uniform(1, 900)), "encode": score * (row + 1)}},
-        "training": log,
+    metrics = dict.fromkeys(("ap", "ap_min", "ap_max", "ndcg", "ap@1000", "ndcg@10"), score)
+    metrics |= {f"{kind}_ap": score / divisor for divisor, kind in enumerate(ORDERS, 1)}
+    curves = {
+        "recall": np.sort(generator.uniform(size=bits + 1)).tolist(),
+        "precision": generator.uniform(size=bits + 1).tolist(),
+        "relevant_at": relevant,
+        "irrelevant_at": irrelevant,
+        "cuts": list(CUTS),
+        "precision_at": generator.uniform(size=len(CUTS)).tolist(),
     }
+    cost = {"seconds_by_part": {"fit": float(generator.uniform(1, 900)), "encode": score * (row + 1)}}
+    return run_of(method, bits, seed, metrics, protocol, curves=curves, run=cost, training=log)
 
 
 def records(of=None):
@@ -104,37 +86,32 @@ def records(of=None):
     ]
 
 
+# For reading alone.
+RECORDS = records()
+
+
 def large():
     """Twenty methods, eight code lengths, four blocks of three protocols, names of every length."""
-    methods = [
-        *STYLES,
-        "a_rather_long_method_name_of_a_user",
-        "x",
-        *(f"my_method_{i}" for i in range(5)),
-    ]
+    methods = [*STYLES, "a_rather_long_method_name_of_a_user", "x", *(f"my_method_{i}" for i in range(5))]
+    families = ("unsupervised", "pairwise", "listwise")
+    long = "A protocol whose title is far too long to stand in one line over one small panel"
     return table(
+        seeds=[0],
         methods=methods,
-        families={
-            method: ("unsupervised", "pairwise", "listwise")[i % 3] for i, method in enumerate(methods)
-        },
+        families={method: families[i % 3] for i, method in enumerate(methods)},
         blocks=[
             {"protocol": "digits", "metric": "ap", "bits": [8, 12, 16, 24, 32, 48, 64, 128]},
             {"protocol": "digits", "metric": "ndcg", "bits": [16, 32]},
-            {
-                "protocol": "cifar10_s1",
-                "metric": "ap@1000",
-                "bits": [12, 24, 48],
-                "title": "A protocol whose title is far too long to stand in one line over one small panel",
-            },
+            {"protocol": "cifar10_s1", "metric": "ap@1000", "bits": [12, 24, 48], "title": long},
             {"protocol": "nus_wide", "metric": "ap", "bits": [16], "methods": ["talr_ap", "x"]},
         ],
     )
 
 
+ONE = [{"protocol": "digits", "metric": "ap", "bits": [16]}]
 TABLES = {
     "small": table(),
-    "one": table(methods=["talr_ap"], blocks=[{"protocol": "digits", "metric": "ap", "bits": [16]}]),
-    "three": table(methods=["lsh", "mihash", "talr_ap"], families={}, seeds=[0]),
+    "one": table(methods=["talr_ap"], families={}, seeds=[0], blocks=ONE),
     "large": large(),
 }
 
@@ -147,10 +124,10 @@ def runs(some, method, bits):
 
 
 def test_scores_by_bits_are_means_and_ranges_over_seeds():
-    found = artists(metric_by_bits.draw(*model_of(table(), records())))
+    found = artists(metric_by_bits.draw(*model_of(table(), RECORDS)))
     assert len(found) == 2 * len(METHODS)
     for method in METHODS:
-        scores = [[r["metrics"]["ap"] for r in runs(records(), method, bits)] for bits in BITS]
+        scores = [[r["metrics"]["ap"] for r in runs(RECORDS, method, bits)] for bits in BITS]
         line, spans = found[f"line-digits-ap-{method}"], found[f"range-digits-ap-{method}"]
         assert line.get_ydata() == pytest.approx([statistics.mean(of) for of in scores], rel=1e-15)
         assert list(line.get_xdata()) == list(line.axes.get_xticks()) == [0, 1]
@@ -160,8 +137,22 @@ def test_scores_by_bits_are_means_and_ranges_over_seeds():
     assert labels == ["12", "24"]
 
 
+def test_a_block_of_many_methods_has_panels_of_whole_families(monkeypatch):
+    monkeypatch.setattr(metric_by_bits, "MOST", 2)
+    bound = {"onehot": "bound"}
+    many = table(methods=[*METHODS, "onehot"], families=table()["families"] | bound)
+    figure = metric_by_bits.draw(*model_of(many, records(many)))
+    lines = {name: of for name, of in artists(figure).items() if name.startswith("line-")}
+    panels = [[name for name, of in lines.items() if of.axes is axes] for axes in figure.axes]
+    assert [sorted(name.rpartition("-")[2] for name in of) for of in panels] == [
+        ["itq", "lsh"],
+        ["mihash", "onehot", "talr_ap"],
+    ]
+    assert len({axes.get_gid() for axes in figure.axes}) == 2
+
+
 def test_names_stand_in_the_order_of_the_last_scores():
-    figure = metric_by_bits.draw(*model_of(table(), records()))
+    figure = metric_by_bits.draw(*model_of(table(), RECORDS))
     found = artists(figure)
     texts = [text for text in figure.axes[0].texts if text.get_text() in ("LSH", "ITQ", "MIHash", "TALR-AP")]
     by_height = [text.get_text() for text in sorted(texts, key=lambda text: text.get_position()[1])]
@@ -171,9 +162,9 @@ def test_names_stand_in_the_order_of_the_last_scores():
 
 def test_bits_are_drawn_ascending_and_one_seed_has_no_range():
     shuffled = table(seeds=[1], blocks=[{"protocol": "digits", "metric": "ap", "bits": [24, 12]}])
-    found = artists(metric_by_bits.draw(*model_of(shuffled, records())))
+    found = artists(metric_by_bits.draw(*model_of(shuffled, RECORDS)))
     assert not [name for name in found if name.startswith("range")]
-    scores = [runs(records(), "itq", bits)[1]["metrics"]["ap"] for bits in (12, 24)]
+    scores = [runs(RECORDS, "itq", bits)[1]["metrics"]["ap"] for bits in (12, 24)]
     assert found["line-digits-ap-itq"].get_ydata().tolist() == scores
 
 
@@ -181,13 +172,13 @@ def test_bits_are_drawn_ascending_and_one_seed_has_no_range():
     "module, x, y", [(precision_recall, "recall", "precision"), (precision_at, "cuts", "precision_at")]
 )
 def test_curves_are_means_over_seeds_point_by_point(module, x, y):
-    found = artists(module.draw(*model_of(table(), records())))
+    found = artists(module.draw(*model_of(table(), RECORDS)))
     assert set(found) == {f"line-digits-{bits}-{method}" for bits in BITS for method in METHODS}
     for method in METHODS:
         for bits in BITS:
             line = found[f"line-digits-{bits}-{method}"]
             for data, name in ((line.get_xdata(), x), (line.get_ydata(), y)):
-                curves = [r["curves"][name] for r in runs(records(), method, bits)]
+                curves = [r["curves"][name] for r in runs(RECORDS, method, bits)]
                 assert data == pytest.approx(np.mean(curves, axis=0), rel=1e-14)
     panels = {found[f"line-digits-{bits}-lsh"].axes for bits in BITS}
     assert len({panel.get_ylim() for panel in panels}) == 1
@@ -238,11 +229,12 @@ def test_one_panel_per_protocol_and_bits_even_where_two_blocks_ask_for_it():
 
 def test_distances_are_means_and_the_number_is_the_shared_area():
     three = table(blocks=[{"protocol": "digits", "metric": "ap", "bits": [32, 12, 24]}])
-    figure = distances.draw(*model_of(three, records(three)))
+    drawn = records(three)
+    figure = distances.draw(*model_of(three, drawn))
     found = artists(figure)
     assert len(figure.axes) == len(METHODS)
     for method in METHODS:
-        of = [r["curves"] for r in runs(records(three), method, 24)]
+        of = [r["curves"] for r in runs(drawn, method, 24)]
         means = [np.mean([c[name] for c in of], axis=0) for name in ("relevant_at", "irrelevant_at")]
         for kind, mean in zip(("relevant", "irrelevant"), means, strict=True):
             heights, edges, _ = found[f"{kind}-digits-24-{method}"].get_data()
@@ -253,26 +245,18 @@ def test_distances_are_means_and_the_number_is_the_shared_area():
         assert [text.get_text() for text in panel.texts] == [f"{shared:.2f}"]
         assert panel.get_title(loc="left") == STYLES[method]["title"]
     # An even number of code lengths: the longer of the two in the middle.
-    assert "relevant-digits-24-lsh" in artists(distances.draw(*model_of(table(), records())))
-
-
-def test_shared_area_by_hand():
-    one = table(methods=["itq"], seeds=[0], blocks=[{"protocol": "digits", "metric": "ap", "bits": [2]}])
-    curves = {"relevant_at": [0.5, 0.25, 0.25], "irrelevant_at": [0.0, 0.25, 0.75]}
-    (run,) = records(one)
-    figure = distances.draw(*model_of(one, [run | {"curves": curves}]))
-    assert [text.get_text() for text in figure.axes[0].texts] == ["0.50"]
+    assert "relevant-digits-24-lsh" in artists(distances.draw(*model_of(table(), RECORDS)))
 
 
 def test_objectives_stand_against_the_steps_that_a_log_counts():
-    figure = training.draw(*model_of(table(), records()))
+    figure = training.draw(*model_of(table(), RECORDS))
     found = artists(figure)
     assert not [name for name in found if "-lsh-" in name]
     assert len(found) == 3 * len(METHODS[1:]) * len(BITS)
     for method in METHODS[1:]:
         counter = COUNTERS[METHODS.index(method) % 4]
         for bits in BITS:
-            for run in runs(records(), method, bits):
+            for run in runs(RECORDS, method, bits):
                 line = found[f"line-digits-{bits}-{method}-{run['seed']}"]
                 logged = {entry[counter]: entry["objective"] for entry in run["training"]}
                 assert {x: logged[x] for x in line.get_xdata()} == dict(zip(*line.get_data(), strict=True))
@@ -333,16 +317,11 @@ def test_long_logs_are_thinned_to_the_bound_and_keep_their_ends():
 # -- what all of them share -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_module_has_what_the_contract_asks_for(name):
-    module, said = import_module(f"reporting.figures.{name}"), figures.describe(name)
-    assert (said.title, said.caption, said.needs) == (module.TITLE, module.CAPTION, module.NEEDS)
-    assert module.TITLE and module.CAPTION.startswith("How to read it. ")
-    assert "_" not in module.CAPTION.replace("AP_T", "")
-    assert set(module.NEEDS) <= {"training", "per_query"}
-    assert name in figures.applicable(table_of(table()))
-    if "training" not in module.NEEDS:
-        module.draw(*model_of(table(), [{k: v for k, v in r.items() if k != "training"} for r in records()]))
+@pytest.mark.parametrize("name", figures.names())
+def test_a_figure_is_told_how_to_be_read(name):
+    said = figures.describe(name)
+    assert said.title and said.caption.startswith("How to read it. ")
+    assert "_" not in said.caption.replace("AP_T", "").replace("NDCG_T", "")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -358,7 +337,10 @@ def test_text_is_large_enough_inside_the_figure_and_apart(name, size):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_holes_are_left_out(name):
-    """Without its refused and missing runs, its partial seeds and nulls a figure is that of the others."""
+    """Without its refused and missing runs, its partial seeds and nulls a figure is that of the others.
+
+    Nor does a figure that needs no logs of trainings read them.
+    """
     module = import_module(f"reporting.figures.{name}")
     empty = {"metrics": {}, "curves": {}, "run": {}, "training": []}
     some = []
@@ -372,10 +354,10 @@ def test_holes_are_left_out(name):
             run["curves"] = {name: [None, None] for name in run["curves"]}
         some.append(run)
     whole = [r for r in some if r["status"] == "done" and r["metrics"].get("ap") is not None]
-    figure = module.draw(*model_of(table(), some))
-    assert figure_style.render(figure, "svg") == figure_style.render(
-        module.draw(*model_of(table(), whole)), "svg"
-    )
+    if "training" not in module.NEEDS:
+        whole = [r | {"training": []} for r in whole]
+    figure, of_others = (module.draw(*model_of(table(), of)) for of in (some, whole))
+    assert figure_style.render(figure, "svg") == figure_style.render(of_others, "svg")
     names = list(artists(figure))
     assert names and not [n for n in names if "itq" in n]
     assert not [n for n in names if "24-mihash" in n]
@@ -383,44 +365,33 @@ def test_holes_are_left_out(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("kind", ["none", "refused", "bare"])
-def test_nothing_to_draw_is_said_in_one_line(name, kind):
+def test_nothing_to_draw_is_said_in_one_line(name):
     module = import_module(f"reporting.figures.{name}")
     bare = {"metrics": {}, "curves": {}, "run": {}, "training": []}
-    if kind == "refused":
-        bare |= {"status": "refused", "reason": "no"}
-    some = [] if kind == "none" else [run | bare for run in records()]
-    with pytest.raises(ValueError, match=r"^table small: no run has [^\n]*$"):
-        module.draw(*model_of(table(), some))
-
-
-@functools.cache
-def rendered(name, kind):
-    return figure_style.render(
-        import_module(f"reporting.figures.{name}").draw(*model_of(table(), records())), kind
-    )
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.thorough
-def test_bytes_do_not_depend_on_the_order_of_records_or_on_settings(name):
-    """One kind of file is enough: test_reporting_figures.py has all three."""
-    module = import_module(f"reporting.figures.{name}")
-    first = rendered(name, "svg")
-    with matplotlib.rc_context({"font.size": 20, "lines.linewidth": 9, "axes.grid": True}):
-        assert figure_style.render(module.draw(*model_of(table(), records()[::-1])), "svg") == first
+    refused = bare | {"status": "refused", "reason": "no"}
+    for some in ([], [run | bare for run in RECORDS], [run | refused for run in RECORDS]):
+        with pytest.raises(ValueError, match=r"^table small: no run has [^\n]*$"):
+            module.draw(*model_of(table(), some))
 
 
 FILES = [*((name, "svg") for name in NAMES), *(("tie_ranges", kind) for kind in ("pdf", "svg", "png"))]
 
 
+def digests(some):
+    """Of FILES of the figures of records."""
+    for name, kind in FILES:
+        figure = import_module(f"reporting.figures.{name}").draw(*model_of(table(), some))
+        yield hashlib.sha256(figure_style.render(figure, kind)).hexdigest()
+
+
 @pytest.mark.thorough
-def test_bytes_repeat_in_another_process():
+def test_bytes_do_not_depend_on_process_order_of_records_or_settings():
     program = (
-        "import sys, hashlib; sys.path[:0] = sys.argv[1:]\n"
-        "from test_reporting_curves import FILES, rendered\n"
-        "for file in FILES:\n"
-        "    print(hashlib.sha256(rendered(*file)).hexdigest())\n"
+        "import sys, matplotlib; sys.path[:0] = sys.argv[1:]\n"
+        "from test_reporting_curves import RECORDS, digests\n"
+        "matplotlib.rcParams.update({'font.size': 20, 'lines.linewidth': 9, 'axes.grid': True})\n"
+        "matplotlib.rcParams.update({'svg.fonttype': 'path', 'axes.facecolor': 'red'})\n"
+        "print(*digests(RECORDS[::-1]))\n"
     )
     here = Path(__file__).parent
     other = subprocess.run(
@@ -431,8 +402,7 @@ def test_bytes_repeat_in_another_process():
         check=True,
     )
     # The hashes of this process have a random seed, and its time zone is that of the machine.
-    own = [hashlib.sha256(rendered(*file)).hexdigest() for file in FILES]
-    assert other.stdout.split() == own
+    assert other.stdout.split() == list(digests(RECORDS))
 
 
 @pytest.mark.parametrize("module", [metric_by_bits, precision_recall, precision_at, cost])
@@ -452,15 +422,8 @@ def test_a_method_looks_alike_everywhere(module):
 
 def test_the_legend_stands_in_the_order_of_the_rows():
     families = {"talr_ap": "unsupervised", "itq": "pairwise", "lsh": "pairwise", "mihash": "listwise"}
-    figure = precision_recall.draw(*model_of(table(families=families), records()))
+    figure = precision_recall.draw(*model_of(table(families=families), RECORDS))
     said = [text.get_text() for text in figure.texts]
     start = said.index("Unsupervised")
-    assert said[start : start + 7] == [
-        "Unsupervised",
-        "TALR-AP",
-        "Triplets",
-        "LSH",
-        "ITQ",
-        "Lists",
-        "MIHash",
-    ]
+    rows = ["Unsupervised", "TALR-AP", "Triplets", "LSH", "ITQ", "Lists", "MIHash"]
+    assert said[start : start + 7] == rows

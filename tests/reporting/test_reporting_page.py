@@ -1,12 +1,13 @@
 """The page, parsed: every number is there, nothing is fetched, ids are unique, text is escaped."""
 
 import base64
-import dataclasses
+import functools
 import gzip
 import itertools
 import json
 import math
 import re
+import shutil
 import zlib
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,7 +15,7 @@ from urllib.parse import unquote_to_bytes
 
 import pandas as pd
 import pytest
-from models import model_of, table_of
+from models import model_of, record, small, table_of
 from styles import STYLES
 
 from reporting import figures, frames, published
@@ -31,36 +32,28 @@ ASSETS = Path(document.__file__).parents[1] / "assets"
 
 ENDED_BY = {"td": {"td", "th", "tr"}, "th": {"td", "th", "tr"}, "tr": {"tr"}}
 VOID = {"meta", "link", "br", "use", "img", "input", "hr"}
-TABLE = {
-    "name": "small",
-    "title": "A <small> table & more",
-    "description": "For tests.",
-    "seeds": [0, 1],
-    "methods": ["talr_ap", "mihash", "lsh"],
-    "families": {"talr_ap": "listwise", "mihash": "listwise", "lsh": "unsupervised"},
-    "published": ["paper"],
-    "blocks": [
+METHODS = ["talr_ap", "mihash", "lsh"]
+TABLE = small(
+    title="A <small> table & more",
+    description="For tests.",
+    seeds=[0, 1],
+    families={"talr_ap": "listwise", "mihash": "listwise", "lsh": "unsupervised"},
+    published=["paper"],
+    blocks=[
         {"protocol": "digits", "metric": "ap", "bits": [12, 24], "title": "Digits"},
         {"protocol": "digits_levels", "metric": "ndcg", "bits": [12], "methods": ["talr_ap", "mihash"]},
         {"protocol": "digits", "metric": "ap@100", "bits": [12]},
     ],
-    "styles": {method: STYLES[method] for method in ("talr_ap", "mihash", "lsh")},
-}
+)
+OF_DIGITS = {"protocol": "digits", "metric": "ap"}
 PUBLISHED = [
     {
         "source": "paper",
         "citation": "A. Author. A Paper.",
         "url": "https://example.org/paper",
         "values": [
-            {
-                "protocol": "digits",
-                "metric": "ap",
-                "method": "talr_ap",
-                "bits": 12,
-                "value": 0.9,
-                "note": "tuned",
-            },
-            {"protocol": "digits", "metric": "ap", "method": "lsh", "bits": 24, "value": 0.5892},
+            OF_DIGITS | {"method": "talr_ap", "bits": 12, "value": 0.9, "note": "tuned"},
+            OF_DIGITS | {"method": "lsh", "bits": 24, "value": 0.5892},
         ],
     }
 ]
@@ -68,44 +61,27 @@ PUBLISHED = [
 
 def records():
     result = []
-    for protocol in ("digits", "digits_levels"):
-        for row, method in enumerate(TABLE["methods"]):
-            for bits in (12, 24):
-                for seed in (0, 1):
-                    score = 0.9 - 0.21 * row - bits / 333 + seed / 47
-                    plain = {
-                        "protocol": protocol,
-                        "method": method,
-                        "bits": bits,
-                        "seed": seed,
-                        "reason": None,
-                    }
-                    scores = {
-                        "ap": score,
-                        "ap_min": score - 0.1,
-                        "ap_max": score + 0.05,
-                        "ndcg": score,
-                        "ap@100": score,
-                    }
-                    run = {
-                        "seconds_by_part": {"fit": 10.5 + row + bits + seed, "encode": 0.25 + seed},
-                        "peak_memory_mb": 300.0 + bits,
-                        "versions": {"numpy": "2.4.1"},
-                        "git_commit": "0123abcd",
-                        "device": "cpu",
-                        "hyperparameters": {"rate": 0.1, "layers": [3, 5], "name": "<b>"},
-                        "fingerprints": {"dataset": f"data-{protocol}", "split": f"split-{protocol}"},
-                        "seed": seed,
-                    }
-                    result.append(
-                        plain
-                        | {"status": "done", "metrics": scores, "run": run, "curves": {}, "training": []}
-                    )
-    for record in result:
-        if (record["protocol"], record["method"], record["bits"]) == ("digits", "lsh", 24):
-            record.update(status="refused", reason="it <cannot> & will not", metrics={}, run={})
-        if record["seed"] == 1:
-            record["run"]["log"] = f"results/logs/of a run/{record['method']}.log"
+    cells = itertools.product(("digits", "digits_levels"), enumerate(METHODS), (12, 24), (0, 1))
+    for protocol, (row, method), bits, seed in cells:
+        score = 0.9 - 0.21 * row - bits / 333 + seed / 47
+        scores = dict.fromkeys(("ap", "ndcg", "ap@100"), score)
+        scores |= {"ap_min": score - 0.1, "ap_max": score + 0.05}
+        run = {
+            "seconds_by_part": {"fit": 10.5 + row + bits + seed, "encode": 0.25 + seed},
+            "peak_memory_mb": 300.0 + bits,
+            "versions": {"numpy": "2.4.1"},
+            "git_commit": "0123abcd",
+            "device": "cpu",
+            "hyperparameters": {"rate": 0.1, "layers": [3, 5], "name": "<b>"},
+            "fingerprints": {"dataset": f"data-{protocol}", "split": f"split-{protocol}"},
+            "seed": seed,
+        }
+        of = record(method, bits, seed, scores, protocol, reason=None, run=run, curves={}, training=[])
+        if (protocol, method, bits) == ("digits", "lsh", 24):
+            of |= {"status": "refused", "reason": "it <cannot> & will not", "metrics": {}, "run": {}}
+        if seed == 1:
+            of["run"]["log"] = f"results/logs/of a run/{method}.log"
+        result.append(of)
     return result
 
 
@@ -200,12 +176,23 @@ class Parsed(HTMLParser):
         return " ".join(" ".join(self.words).split())
 
 
-def view_of(table, these, sources=(), statistics=None, **changes):
-    frame = frames.tidy(*model_of(table, these, sources))
-    drawn = figure_style.render(tie_ranges.draw(*model_of(table, these)), "svg").decode()
+def drawn(table, these):
+    return figure_style.render(tie_ranges.draw(*model_of(table, these)), "svg").decode()
+
+
+@functools.cache
+def drawn_of_records():
+    return drawn(TABLE, records())
+
+
+def view_of(table=TABLE, these=None, statistics=None, svg=None, **changes):
+    """Of a table and its records with what the paper prints; figures are those of TABLE, if not given."""
+    model = model_of(table, records() if these is None else these, PUBLISHED)
+    frame = frames.tidy(*model)
+    svg = svg or drawn_of_records()
     drawings = {
-        "tie_ranges": table_view.Drawing(tie_ranges.TITLE, tie_ranges.CAPTION, drawn),
-        "another one": table_view.Drawing("Another <one>", "Of AP_T & more", drawn),
+        "tie_ranges": table_view.Drawing(tie_ranges.TITLE, tie_ranges.CAPTION, svg),
+        "another one": table_view.Drawing("Another <one>", "Of AP_T & more", svg),
     }
     arguments = {
         "figures": drawings,
@@ -215,14 +202,22 @@ def view_of(table, these, sources=(), statistics=None, **changes):
             "notes & all.txt": "a  \n<b>%20\u00b1 'c' \"d\"  ",
         },
     }
-    model = model_of(table, list(these), list(sources))
-    printed = printed_cells(frame, model[0], statistics)
-    return table_view.TableView(*model, printed, **(arguments | changes))
+    return table_view.TableView(*model, printed_cells(frame, model[0], statistics), **(arguments | changes))
 
 
-def made(these=None, command="", **changes):
-    view = view_of(TABLE, records() if these is None else these, PUBLISHED, **changes)
-    return document.page(TABLE["title"], [view], command), view.printed.tidy
+def made(*given, command="", **changes):
+    return document.page(TABLE["title"], [view_of(*given, **changes)], command)
+
+
+@pytest.fixture(scope="module")
+def page():
+    """Of TABLE and its records."""
+    return made()
+
+
+@pytest.fixture(scope="module")
+def tidy():
+    return view_of().printed.tidy
 
 
 def cells(text):
@@ -236,60 +231,49 @@ def cells(text):
     return result
 
 
-def test_every_number_is_on_the_page():
-    text, frame = made()
-    parsed = Parsed(text)
+def test_every_number_is_on_the_page(page, tidy):
+    parsed = Parsed(page)
     exact = [attributes.get("data-value") for tag, attributes in parsed.tags if tag == "td"]
-    for row in frame.to_dict(orient="records"):
+    for row in tidy.to_dict(orient="records"):
         if row["seeds"]:
             assert f"{row['mean']:.3f}" in parsed.text and f"± {row['std']:.3f}" in parsed.text
             assert repr(row["mean"]) in exact
     assert "pub. 0.900" in parsed.text and "pub. 0.5892" in parsed.text
-    for record in records():
-        if record["status"] == "done" and (record["protocol"], record["bits"]) != ("digits_levels", 24):
-            for part in ("fit", "encode"):
-                assert f"{record['run']['seconds_by_part'][part]:.4g}" in parsed.text
+    for run in records():
+        if run["status"] == "done" and (run["protocol"], run["bits"]) != ("digits_levels", 24):
+            assert all(f"{seconds:.4g}" in parsed.text for seconds in run["run"]["seconds_by_part"].values())
     for words in ("rate = 0.1", "layers = [3, 5]", "name = <b>", "0123abcd", "numpy 2.4.1", "Seeds: 0, 1."):
         assert words in parsed.text
     for protocol in ("digits", "digits_levels"):
         assert f"data-{protocol}" in parsed.text and f"split-{protocol}" in parsed.text
 
 
-def test_best_second_and_holes_in_the_cells():
-    text, frame = made()
-    marks = printing.marks(printing.places(frame, table_of(TABLE)))
+def test_best_second_and_holes_in_the_cells(page, tidy):
+    marks = printing.marks(printing.places(tidy, table_of(TABLE)))
+    means = {(r.protocol, r.metric, r.method, r.bits): f"{r.mean:.3f}" for r in tidy.itertuples()}
     for mark in ("best", "second"):
-        values = re.findall(rf'<span class="{mark}">([\d.]+)</span>', text)
-        cells = {cell for cell, found in marks.items() if found == mark}
-        expected = [
-            f"{row['mean']:.3f}"
-            for row in frame.to_dict(orient="records")
-            if (row["protocol"], row["metric"], row["method"], row["bits"]) in cells
-        ]
+        values = re.findall(rf'<span class="{mark}">([\d.]+)</span>', page)
+        expected = [means[cell] for cell, found in marks.items() if found == mark]
         assert sorted(values) == sorted(expected) and values
-    parsed = Parsed(text)
-    assert "LSH on Digits (24 bits) – it <cannot> & will not" in parsed.text
-    assert text.count('href="#small-note-a"') == 1 and '<li id="small-note-a">' in text
+    assert "LSH on Digits (24 bits) – it <cannot> & will not" in Parsed(page).text
+    assert page.count('href="#small-note-a"') == 1 and '<li id="small-note-a">' in page
 
 
-def test_rows_stand_in_groups_by_kind_of_loss():
-    table = re.search(r'<table class="scores".*?</table>', made()[0], flags=re.DOTALL)[0]
+def test_rows_stand_in_groups_by_kind_of_loss(page):
+    table = re.search(r'<table class="scores".*?</table>', page, flags=re.DOTALL)[0]
     bodies = re.findall(r"<tbody>.*?</tbody>", table, flags=re.DOTALL)
     found = {
         re.search(r"<span>(.*?)</span>", body)[1]: re.findall(r'data-method="(\w+)"', body) for body in bodies
     }
     assert found == {"Unsupervised": ["lsh"], "Lists": ["talr_ap", "mihash"]}
-    plain = TABLE | {"families": {}}
-    text = document.page("x", [view_of(plain, records(), PUBLISHED)])
-    assert '<tr class="family">' not in text
-    some = TABLE | {"families": {"lsh": "pairwise"}}
-    text = Parsed(document.page("x", [view_of(some, records(), PUBLISHED)])).text
+    assert '<tr class="family">' not in made(TABLE | {"families": {}})
+    text = Parsed(made(TABLE | {"families": {"lsh": "pairwise"}})).text
     assert "Triplets LSH" in text and "Other TALR-AP" in text
 
 
-def test_a_cell_tells_its_seeds_and_intervals():
+def test_a_cell_tells_its_seeds_and_intervals(page):
     # 0.9 - 12 / 333 and that + 1 / 47: mean 0.87460, deviation (1 / 47) / sqrt(2), t(0.975, 1) = 12.7062
-    _, about = cells(made()[0])["talr_ap", 0]
+    _, about = cells(page)["talr_ap", 0]
     assert about.split("\n") == [
         "Mean 0.87460 over 2 seeds, best of its column",
         "Seeds 0.8640, 0.8852; standard deviation 0.0150",
@@ -297,68 +281,51 @@ def test_a_cell_tells_its_seeds_and_intervals():
         "\u22120.0254 from the published value",
         "Hyper-parameters as given",
     ]
-    assert cells(made()[0])["lsh", 1] == ("\u2013 a pub. 0.5892", "it <cannot> & will not")
+    assert cells(page)["lsh", 1] == ("\u2013 a pub. 0.5892", "it <cannot> & will not")
 
 
-def test_a_page_says_which_methods_have_fewer_seeds():
-    fewer = TABLE | {"fewer_seeds": {"mihash": 1}}
-    text = Parsed(document.page("x", [view_of(fewer, records(), PUBLISHED)])).text
+def test_a_page_says_which_methods_have_fewer_seeds(page):
+    text = Parsed(made(TABLE | {"fewer_seeds": {"mihash": 1}})).text
     assert "Every cell is a mean over 1 to 2 seeds" in text and "Seeds: 0, 1; of MIHash the first 1." in text
-    more = TABLE | {"fewer_seeds": {"mihash": 5, "adsh": 1}}  # and the table has two seeds, and no ADSH
-    for text in (
-        Parsed(made()[0]).text,
-        Parsed(document.page("x", [view_of(more, records(), PUBLISHED)])).text,
-    ):
+    # The table has two seeds, and no ADSH.
+    for text in (page, made(TABLE | {"fewer_seeds": {"mihash": 5, "adsh": 1}})):
+        text = Parsed(text).text
         assert "Every cell is a mean over 2 seeds" in text and "Seeds: 0, 1." in text
 
 
-def test_statistics_stand_with_their_cells():
-    frame = frames.tidy(*model_of(TABLE, records(), PUBLISHED))
-    text, _ = made(statistics=statistics_of(frame))
+def test_statistics_stand_with_their_cells(page, tidy):
+    text = made(statistics=statistics_of(tidy))
     found = cells(text)
     words, about = found["mihash", 0]
     mean = 0.9 - 0.21 - 12 / 333 + 1 / 94
-    assert words == "0.665 \u00b1 0.015 ?s too few runs to tell from the best" and about.split("\n")[
-        3:-1
-    ] == [
+    assert words == "0.665 \u00b1 0.015 ?s too few runs to tell from the best"
+    assert about.split("\n")[3:-1] == [
         f"95% bootstrap interval over queries {mean - 0.011:.4f} to {mean + 0.012:.4f}",
         "\u22120.2100 from the best (TALR-AP), adjusted p = 0.250: too few runs",
         "About 5 seeds of each would decide",
     ]
     words, about = found["lsh", 0]
-    assert words.startswith("0.455") and about.split("\n")[-2] == (
-        "\u22120.4200 from the best (TALR-AP), interval \u22120.4330 to \u22120.4000, "
-        "adjusted p < 0.001: worse"
-    )
+    interval = "interval \u22120.4330 to \u22120.4000, adjusted p < 0.001: worse"
+    assert about.split("\n")[-2] == f"\u22120.4200 from the best (TALR-AP), {interval}"
+    assert words.startswith("0.455")
     assert "from the best" not in found["talr_ap", 0][1] and "bootstrap" in found["talr_ap", 0][1]
     assert "?s: too few runs to tell from the best of the column" in Parsed(text).text
-    assert "?s" not in Parsed(made()[0]).text and "\u2248" not in text
-    hole = statistics_of(frame).assign(verdict="", ci_low=math.nan)
-    assert cells(made(statistics=hole)[0]) == cells(made()[0])
+    assert "?s" not in Parsed(page).text
+    hole = statistics_of(tidy).assign(verdict="", ci_low=math.nan)
+    assert cells(made(statistics=hole)) == cells(page)
 
 
-def test_a_cell_and_the_legend_tell_the_budget_of_hyper_parameters():
-    budgets = [
-        {
-            "protocol": "digits",
-            "method": "talr_ap",
-            "bits": bits,
-            "trials": 9,
-            "budget": "8 trials & <4> more",
-        }
-        for bits in (12, 24)
-    ]
-    text = document.page("One", [view_of(TABLE | {"budgets": budgets}, records(), PUBLISHED)])
+def test_a_cell_and_the_legend_tell_the_budget_of_hyper_parameters(page):
+    tuned = {"protocol": "digits", "method": "talr_ap", "trials": 9, "budget": "8 trials & <4> more"}
+    text = made(TABLE | {"budgets": [tuned | {"bits": bits} for bits in (12, 24)]})
     assert "Hyper-parameters: the best of 9 trials (8 trials & <4> more)" in cells(text)["talr_ap", 0][1]
-    said = Parsed(text).text
     line = "default settings, no search; 8 trials & <4> more, for TALR-AP on Digits."
-    assert f"Unequal hyper-parameter search: {line}" in said
-    assert "Unequal hyper" not in Parsed(made()[0]).text
+    assert f"Unequal hyper-parameter search: {line}" in Parsed(text).text
+    assert "Unequal hyper" not in Parsed(page).text
 
 
-def test_claims_are_told_with_word_and_symbol():
-    text, _ = made(claims=CLAIMS)
-    said = Parsed(text).text
+def test_claims_are_told_with_word_and_symbol(page):
+    said = Parsed(made(claims=CLAIMS)).text
     for words in (
         "One <is> ahead. \u2717 not reproduced It is not. A Paper, Table 1. Elsewhere it is",
         "0 reproduced, 1 not reproduced, 1 undecided, 0 too few runs, of 2.",
@@ -370,11 +337,11 @@ def test_claims_are_told_with_word_and_symbol():
         "Nothing is known. ? undecided No run. A Paper",
     ):
         assert words in said
-    assert "Claims" not in Parsed(made()[0]).text
+    assert "Claims" not in Parsed(page).text
 
 
-def test_runs_link_the_files_that_lie_beside_the_page():
-    tags = Parsed(made()[0]).tags
+def test_runs_link_the_files_that_lie_beside_the_page(page):
+    tags = Parsed(page).tags
     links = [attributes["href"] for tag, attributes in tags if tag == "a" and "href" in attributes]
     links = [link for link in links if not link.startswith(("#", "data:", "https:"))]
     done = [
@@ -387,48 +354,32 @@ def test_runs_link_the_files_that_lie_beside_the_page():
     logs = [link for link in links if link.startswith("logs/")]
     assert sorted(set(links) - set(logs)) == sorted(expected)
     # A log of several runs stands once, and the runs of seed 1, done or refused, lead to it.
-    assert sorted(logs) == sorted(f"logs/of%20a%20run/{method}.log" for method in TABLE["methods"])
+    assert sorted(logs) == sorted(f"logs/of%20a%20run/{method}.log" for method in METHODS)
     shared = [a["href"] for tag, a in tags if tag == "a" and a.get("href", "").startswith("#small-l")]
     assert len(shared) == len(done) // 2 + 1 and set(shared) == {f"#small-l{n}" for n in (1, 2, 3)}
 
 
 def test_runs_of_the_same_hyper_parameters_share_a_row_of_them():
     these = records()
-    for record in these:
-        if record["status"] == "done":
-            own = {"bits": record["bits"], "seed": record["seed"]}
-            record["run"]["hyperparameters"] = record["run"]["hyperparameters"] | own
-            if record["method"] == "talr_ap" and record["bits"] == 24:
-                record["run"]["hyperparameters"] |= {"rate": 0.5}
-    text = made(these)[0]
+    for one in these:
+        if one["status"] == "done":
+            one["run"]["hyperparameters"] |= {"bits": one["bits"], "seed": one["seed"]}
+            if one["method"] == "talr_ap" and one["bits"] == 24:
+                one["run"]["hyperparameters"] |= {"rate": 0.5}
+    text = made(TABLE, these)
     rows = re.findall(r'<tr id="small-s(\d+)">(.*?)</tr>', text, re.DOTALL)
     assert [number for number, _ in rows] == [str(place + 1) for place in range(len(rows))]
-    methods = [re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL) for _, row in rows]
-    title = {method: STYLES[method]["title"] for method in TABLE["methods"]}
-    assert [cells[:2] for cells in methods if cells[0] == title["talr_ap"]] == [
-        [title["talr_ap"], "12"],
-        [title["talr_ap"], "24"],
-    ]
-    assert len([cells for cells in methods if cells[0] == title["mihash"]]) == 1
-    assert all("seed" not in cells[2] and "bits" not in cells[2] for cells in methods)
+    found = [re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL) for _, row in rows]
+    assert [one[:2] for one in found if one[0] == "TALR-AP"] == [["TALR-AP", "12"], ["TALR-AP", "24"]]
+    assert [one[0] for one in found].count("MIHash") == 1
+    assert all("seed" not in one[2] and "bits" not in one[2] for one in found)
     assert "layers = [3, 5], name = &lt;b&gt;, rate = 0.5" in text
     links = re.findall(r'href="#small-s(\d+)"', text)
     assert len(links) > len(rows) and set(links) == {number for number, _ in rows}
 
 
-def test_a_large_file_is_offered_compressed():
-    large = "a,b\n" + "1,2\n" * 20_000
-    text = document.page(
-        "x", [dataclasses.replace(view_of(TABLE, records(), PUBLISHED), files={"b.csv": large})]
-    )
-    (found,) = [a for tag, a in Parsed(text).tags if "download" in a]
-    head, content = found["href"].split(",", 1)
-    assert (found["download"], head) == ("b.csv.gz", "data:application/gzip;base64")
-    assert gzip.decompress(base64.b64decode(content)).decode() == large
-
-
 def test_nothing_is_fetched():
-    text, _ = made(claims=CLAIMS)
+    text = made(claims=CLAIMS)
     links = []
     for tag, attributes in Parsed(text).tags:
         assert tag not in ("img", "iframe", "object", "embed", "base")
@@ -453,19 +404,20 @@ def test_nothing_is_fetched():
 
 
 def test_downloads_are_the_files():
-    view = view_of(TABLE, records(), PUBLISHED)
-    text = document.page("x", [view])
-    found = {
-        attributes["download"]: attributes["href"].split(",", 1)
-        for tag, attributes in Parsed(text).tags
-        if "download" in attributes
-    }
+    view = view_of()
+    large = "a,b\n" + "1,2\n" * 20_000
+    view.files["large.csv"] = large
+    tags = Parsed(document.page("x", [view])).tags
+    found = {a["download"]: a["href"].split(",", 1) for _, a in tags if "download" in a}
+    head, content = found.pop("large.csv.gz")  # offered compressed
+    assert head == "data:application/gzip;base64"
+    assert gzip.decompress(base64.b64decode(content)).decode() == view.files.pop("large.csv")
     assert {name: unquote_to_bytes(content).decode() for name, (_, content) in found.items()} == view.files
     media = {name: head for name, (head, _) in found.items()}
     assert media["small.csv"] == "data:text/csv;charset=utf-8"
     assert media["notes & all.txt"] == "data:text/plain;charset=utf-8"
-    figures = [attributes["data-file"] for _, attributes in Parsed(text).tags if "data-file" in attributes]
-    assert figures == [f"{name}_small.svg" for name in view.figures]
+    files = [attributes["data-file"] for _, attributes in tags if "data-file" in attributes]
+    assert files == [f"{name}_small.svg" for name in view.figures]
 
 
 @pytest.mark.parametrize("text", ["", " ", "a b  ", "\t\r\n", "\u00b1\U0001f600%25#?&\"'<>\\^`{}", "a\x00b"])
@@ -478,15 +430,14 @@ def test_a_data_url_keeps_every_byte(text):
 
 def test_text_of_people_does_not_end_an_attribute_of_a_figure():
     table = TABLE | {"blocks": [TABLE["blocks"][0] | {"title": 'A "<b>" & more'}]}
-    text = document.page("x", [view_of(table, records(), PUBLISHED)])
+    text = made(table, svg=drawn(table, records()))
     panels = {a["data-panel"] for _, a in Parsed(text).tags if "data-panel" in a}
     assert panels == {f'A "<b>" & more, {bits} bits' for bits in (12, 24)}
 
 
-def test_the_points_of_a_figure_have_the_values_of_the_records():
+def test_the_points_of_a_figure_have_the_values_of_the_records(page):
     """Of the ranges: the mean over seeds of the exact mean, and of the worst and the best order."""
-    text, _ = made()
-    figure = re.search(r"<figure .*?</figure>", text, flags=re.DOTALL)[0]
+    figure = re.search(r"<figure .*?</figure>", page, flags=re.DOTALL)[0]
     found = {}
     for _, attributes in Parsed(figure).tags:
         if "data-names" in attributes:
@@ -496,21 +447,20 @@ def test_the_points_of_a_figure_have_the_values_of_the_records():
             found[attributes["data-method"], int(bits)] = attributes["data-values"]
     for (method, bits), values in found.items():
         scores = [
-            [record["metrics"][name] for name in ("ap", "ap_min", "ap_max")]
-            for record in records()
-            if (record["protocol"], record["method"], record["bits"]) == ("digits", method, bits)
+            [run["metrics"][name] for name in ("ap", "ap_min", "ap_max")]
+            for run in records()
+            if (run["protocol"], run["method"], run["bits"]) == ("digits", method, bits)
         ]
         means = [sum(column) / len(column) for column in zip(*scores)]
         assert [float(value) for value in values.split()] == pytest.approx(means, abs=5e-4)
-    assert len(found) == 2 * len(TABLE["methods"]) - 1  # one was refused
+    assert len(found) == 2 * len(METHODS) - 1  # one was refused
 
 
 def test_several_tables_share_a_page():
     other = TABLE | {"name": "other table", "title": "Other", "methods": ["a method", "lsh"], "families": {}}
     other["blocks"] = [{"protocol": "digits", "metric": "precision@5", "bits": [12]}]
     other["blocks"].append({"protocol": "digits", "metric": "ap", "bits": [12]})
-    first = view_of(TABLE, records(), PUBLISHED, claims=CLAIMS)
-    text = document.page("Both", [first, view_of(other, records(), PUBLISHED)])
+    text = document.page("Both", [view_of(claims=CLAIMS), view_of(other)])
     assert text.count("function sortRows") == 1
     parsed = Parsed(text)
     asked, ids = references(parsed.tags, text)
@@ -523,7 +473,7 @@ def test_several_tables_share_a_page():
     assert boxes == ["lsh", "talr_ap", "mihash", "a method"]
     assert "Precision@5" in parsed.text and parsed.text.count("How each metric is defined") == 2
     with pytest.raises(ValueError, match="two tables are named 'small'"):
-        document.page("x", [view_of(TABLE, records(), PUBLISHED)] * 2)
+        document.page("x", [view_of()] * 2)
     with pytest.raises(ValueError, match="there is no table"):
         document.page("x", [])
 
@@ -537,37 +487,36 @@ def references(tags, text):
     return asked, ids
 
 
-def test_tables_say_what_their_headings_are_for():
-    tags = Parsed(made()[0]).tags
+def test_tables_say_what_their_headings_are_for(page):
+    tags = Parsed(page).tags
     assert ("html", {"lang": "en"}) in tags
     headings = [attributes for tag, attributes in tags if tag == "th"]
     assert all(a.get("scope") in ("col", "row", "colgroup", "rowgroup") for a in headings)
     assert [tag for tag, _ in tags].count("caption") == [tag for tag, _ in tags].count("table")
     # every row of scores has as many cells as its head has columns
-    text = made()[0]
-    for body in re.findall(r'<table class="scores.*?</table>', text, flags=re.DOTALL):
+    for body in re.findall(r'<table class="scores.*?</table>', page, flags=re.DOTALL):
         columns = max(int(column) for column in re.findall(r'data-column="(\d+)"', body))
         for row in re.findall(r"<tr data-method.*?</tr>", body, flags=re.DOTALL):
             assert len(re.findall(r"<td\b", row)) == columns
 
 
 def test_titles_are_escaped_and_the_command_is_named():
-    text, _ = made(command="snakemake <x>")
+    text = made(command="snakemake <x>")
     assert "<title>A &lt;small&gt; table &amp; more</title>" in text
     parsed = Parsed(text)
     for words in ("snakemake <x>", "Of AP T & more", "Another <one>", "tuned"):
         assert words in parsed.text
 
 
-def test_the_same_records_in_any_order_give_the_same_page():
-    assert made()[0] == made(records()[::-1])[0]
+def test_the_same_records_in_any_order_give_the_same_page(page):
+    assert made(TABLE, records()[::-1]) == page
 
 
 def test_no_records_still_make_a_page():
-    text, frame = made([])
-    assert "no run was recorded" in Parsed(text).text and "<canvas" not in text
-    statistics = statistics_of(frame).assign(verdict="", ci_low=math.nan, ci_high=math.nan)
-    assert Parsed(made([], statistics=pd.DataFrame(statistics), figures={}, files={})[0]).text
+    assert "no run was recorded" in Parsed(made(TABLE, [])).text
+    frame = statistics_of(view_of(TABLE, []).printed.tidy)
+    nothing = frame.assign(verdict="", ci_low=math.nan, ci_high=math.nan)
+    assert Parsed(made(TABLE, [], statistics=nothing, figures={}, files={})).text
 
 
 SVG = """<?xml version="1.0"?>
@@ -599,9 +548,8 @@ def test_an_svg_stands_in_the_page_beside_others():
         f'<g clip-path="url(#{own}-1)"><text>0.123456 #dot</text></g>'
         '<image xlink:href="data:image/png;base64,AAAA"/></svg>'
     )
-    dark = [{**STYLES["lsh"], "colour": "#332288"}]
-    own = TABLE | {"styles": TABLE["styles"] | {"lsh": dark[0]}}
-    assert "--c332288: #332288" in document.page("x", [view_of(own, records(), PUBLISHED)])
+    dark = STYLES | {"lsh": STYLES["lsh"] | {"colour": "#332288"}}
+    assert "--c332288: #332288" in made(TABLE | {"styles": dark})
 
 
 @pytest.mark.parametrize(
@@ -626,13 +574,31 @@ def test_the_errors_of_steps_do_not_add_up():
         assert list(itertools.accumulate(values)) == pytest.approx([p[at] for p in places], abs=0.0501)
 
 
-def test_markers_of_one_style_have_it_once():
-    alike = '<use href="#a" x="1" style="fill:red"/><use href="#a" x="2" style="fill:red"/>'
-    once = '<g style="fill:red"><use href="#a" x="1"/><use href="#a" x="2"/></g>'
-    mixed = alike.replace('x="2" style="fill:red"', 'x="2" style="fill:blue"')
-    bare = alike.replace('x="2" style="fill:red"', 'x="2"')
-    for given, expected in ((alike, once), (mixed, mixed), (bare, bare)):
-        assert content(f"<g>{given}</g>") == expected
+def content(inside):
+    """Of an SVG in a page; ids of what is referred to are a."""
+    found = embedding.inline_svg(f'<svg viewBox="0 0 2 1">{inside}</svg>', "x")
+    return re.sub(r"#f[0-9a-f]+-0", "#a", re.search(r"<svg[^>]*>(.*)</svg>", found)[1])
+
+
+PAIR = '<use href="#a" x="1"{}/><use href="#a" x="2"{}/>'
+RED, BLUE = ' style="fill:red"', ' style="fill:blue"'
+TURNED = '<text transform="rotate(-90 1 2)">b</text>'
+STYLE = "stroke: red; stroke-dasharray: 1,2; stroke-dashoffset: 0;  fill: none"
+
+
+@pytest.mark.parametrize(
+    ("given", "short"),
+    [
+        (f"<g>{PAIR.format(RED, RED)}</g>", f"<g{RED}>{PAIR.format('', '')}</g>"),
+        (f"<g>{PAIR.format(RED, BLUE)}</g>", PAIR.format(RED, BLUE)),
+        (f"<g>{PAIR.format(RED, '')}</g>", PAIR.format(RED, "")),
+        ('<g><g clip-path="none"><g><path d="z"/></g></g></g>', '<g clip-path="none"><path d="z"/></g>'),
+        ('<text transform="rotate(-0 1 2)">a</text>' + TURNED, "<text>a</text>" + TURNED),
+        (f'<path style="{STYLE}"/>', '<path style="stroke:red;stroke-dasharray:1,2;fill:none"/>'),
+    ],
+)
+def test_what_repeats_or_says_nothing_is_left_out_of_a_figure(given, short):
+    assert content(given) == short
 
 
 def test_a_style_that_repeats_is_a_class_and_a_picture_stands_once():
@@ -655,21 +621,7 @@ def test_an_outline_leaves_to_its_markers_what_all_of_them_say():
     assert 'd="m0 0 1 0" style="stroke:blue;stroke-linejoin:miter"' in found
 
 
-def content(inside):
-    """Of an SVG in a page; ids of what is referred to are a."""
-    found = embedding.inline_svg(f'<svg viewBox="0 0 2 1">{inside}</svg>', "x")
-    return re.sub(r"#f[0-9a-f]+-0", "#a", re.search(r"<svg[^>]*>(.*)</svg>", found)[1])
-
-
-def test_what_says_nothing_is_left_out_of_a_figure():
-    assert (
-        content('<g><g clip-path="none"><g><path d="z"/></g></g></g>')
-        == '<g clip-path="none"><path d="z"/></g>'
-    )
-    turned = '<text transform="rotate({}-0 1 2)">a</text><text transform="rotate(-90 1 2)">b</text>'
-    assert content(turned.replace("{}", "")) == '<text>a</text><text transform="rotate(-90 1 2)">b</text>'
-    style = "stroke: red; stroke-dasharray: 1,2; stroke-dashoffset: 0;  fill: none"
-    assert content(f'<path style="{style}"/>') == '<path style="stroke:red;stroke-dasharray:1,2;fill:none"/>'
+def test_a_font_of_all_text_stands_once():
     text = "<text style=\"font-size: 7px; font-family: 'A B', serif; x: 1\">a</text>"
     found = embedding.inline_svg(f'<svg viewBox="0 0 2 1">{text}{text}</svg>', "x")
     assert "style=\"font-family:'A B', serif\"><style>#figure-x .s0{font-size:7px;x:1}</style>" in found
@@ -685,54 +637,43 @@ def test_something_else_than_an_svg_is_refused():
 # -- from published files -------------------------------------------------------------------------
 
 
-def publish(folder, name, these=None, figure_names=("tie_ranges", "cost", "training")):
-    """Everything that a page reads of a table, as the workflow writes it; figure -> its SVG file."""
-    table = TABLE | {"name": name, "title": f"Table {name}"}
-    these = records() if these is None else these
-    refused = [
-        {key: record[key] for key in ("protocol", "method", "bits", "reason")}
-        for record in these
-        if record["status"] == "refused" and record["seed"] == 0
-    ]
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A folder with everything that a page reads of a table, as the workflow writes it; figure -> its SVG."""
+    folder, these = tmp_path_factory.mktemp("published"), records()
+    refused = [one for one in these if one["status"] == "refused" and one["seed"] == 0]
     claims = [{"source": "A Paper", "claims": [{"id": "a claim", "claim": "One <is> ahead."}]}]
-    settings = {"table": table, "published": PUBLISHED, "refused": refused, "claims": claims}
-    (folder / f"{name}.json").write_text(json.dumps(settings))
-    tidy = frames.tidy(*model_of(table, these, PUBLISHED))
+    settings = {"table": TABLE, "published": PUBLISHED, "refused": refused, "claims": claims}
+    (folder / "small.json").write_text(json.dumps(settings))
+    model = model_of(TABLE, these, PUBLISHED)
     judged = [CLAIMS[0] | {"figures": [FIGURE | {"p_adjusted": 0.5}]}]
-    texts = table_files.table_files(
-        table_of(table),
-        tidy,
-        statistics.comparisons(*model_of(table, these)),
-        judged,
-        health.frame(*model_of(table, these)),
-    )
+    of_runs = frames.tidy(*model), statistics.comparisons(*model), judged, health.frame(*model)
+    texts = table_files.table_files(model[0], *of_runs)
     for ending, text in texts.items():
-        (folder / f"{name}{ending}").write_text(text, encoding="utf-8")
-    for record in these:
-        run = folder / "runs" / "/".join(str(record[k]) for k in ("protocol", "method", "bits", "seed"))
-        run.mkdir(parents=True, exist_ok=True)
-        (run / "run.json").write_text(json.dumps(record["run"]))
-        (run / "scores.json").write_text(
-            json.dumps({key: record[key] for key in ("status", "reason", "metrics", "curves")})
-        )
-        (run / "training.jsonl").write_text("".join(json.dumps(line) + "\n" for line in record["training"]))
-    drawn = {}
-    (folder / "figures").mkdir(exist_ok=True)
-    for figure in figure_names:
-        drawn[figure] = folder / "figures" / f"{figure}_{name}.svg"
+        (folder / f"small{ending}").write_text(text, encoding="utf-8")
+    for one in these:
+        run = folder / "runs" / "/".join(str(one[k]) for k in ("protocol", "method", "bits", "seed"))
+        run.mkdir(parents=True)
+        scores = {key: one[key] for key in ("status", "reason", "metrics", "curves")}
+        (run / "scores.json").write_text(json.dumps(scores))
+        (run / "run.json").write_text(json.dumps(one["run"]))
+        (run / "training.jsonl").touch()
+    drawings = {name: folder / "figures" / f"{name}_small.svg" for name in ("tie_ranges", "cost", "training")}
+    (folder / "figures").mkdir()
+    for figure, path in drawings.items():
         try:
-            figure_style.save(figures.draw(figure, *model_of(table, these)), drawn[figure])
+            figure_style.save(figures.draw(figure, *model), path)
         except axes.NothingToDraw as error:
-            figure_style.save(axes.message(str(error)), drawn[figure])
-    return drawn
+            figure_style.save(axes.message(str(error)), path)
+    return folder, drawings
 
 
-def test_a_view_of_published_files_is_that_of_the_records(tmp_path):
-    drawn = publish(tmp_path, "small")
-    view = published.view(published.read("small", tmp_path), drawn)
+def test_a_view_of_published_files_is_that_of_the_records(written):
+    folder, drawings = written
+    view = published.view(published.read("small", folder), drawings)
     # the records have no training log: that figure says so, and the page leaves it out
     assert list(view.figures) == ["tie_ranges", "cost"]
-    assert view.figures["cost"].svg == drawn["cost"].read_text() and view.figures["cost"].title == "Cost"
+    assert view.figures["cost"].svg == drawings["cost"].read_text() and view.figures["cost"].title == "Cost"
     pd.testing.assert_frame_equal(
         view.printed.tidy, frames.tidy(*model_of(view.table, records(), PUBLISHED)), check_dtype=False
     )
@@ -743,34 +684,30 @@ def test_a_view_of_published_files_is_that_of_the_records(tmp_path):
             found == made_of[column].tolist()
         )
     [claim] = view.claims
-    assert (claim["claim"], claim["verdict"], claim["elsewhere"]) == (
-        "One <is> ahead.",
-        "not reproduced",
-        "elsewhere it is",
-    )
+    assert all(claim[key] == CLAIMS[0][key] for key in ("claim", "verdict", "elsewhere"))
     assert [one["words"] for one in claim["figures"]] == [FIGURE["words"]]
     assert set(view.files) == {f"small{ending}" for ending in table_files.ENDINGS}
     text = document.page("x", [view])
     assert "0.5123" in Parsed(text).text and repr(float(view.printed.tidy["mean"][0])) in text
 
 
-def test_a_gallery_is_the_smaller_of_its_files(tmp_path):
-    figure = tie_ranges.draw(*model_of(TABLE, records()))
-    plain = figure_style.render(figure, "svg").decode()
-    assert embedding.smallest_svg(plain, figure_style.render(figure, "png")) == plain
+def test_a_gallery_is_the_smaller_of_its_files(written, tmp_path):
+    plain = drawn_of_records()
+    picture = figure_style.render(tie_ranges.draw(*model_of(TABLE, records())), "png")
+    assert embedding.smallest_svg(plain, picture) == plain
     large = plain.replace("</svg>", f"<!--{'x' * 1_000_000}--></svg>")
-    small = embedding.smallest_svg(large, figure_style.render(figure, "png"))
+    small = embedding.smallest_svg(large, picture)
     assert small.startswith("<svg ") and "data:image/webp;base64," in small and len(small) < 300_000
-    drawn = publish(tmp_path, "small", figure_names=[])
-    for kind in ("svg", "png"):
-        figure_style.save(figure, tmp_path / f"gallery_small.{kind}")
-    view = published.view(published.read("small", tmp_path), drawn, tmp_path / "gallery_small.svg")
+    (tmp_path / "gallery_small.svg").write_text(plain)
+    (tmp_path / "gallery_small.png").write_bytes(picture)
+    view = published.view(published.read("small", written[0]), {}, tmp_path / "gallery_small.svg")
     assert list(view.figures) == ["gallery"] and view.figures["gallery"].svg == plain
 
 
 @pytest.mark.parametrize("missing", ["small.json", "small.tidy.csv", "figures/cost_small.svg"])
-def test_a_missing_file_is_named(tmp_path, missing):
-    drawn = publish(tmp_path, "small")
-    (tmp_path / missing).unlink()
+def test_a_missing_file_is_named(written, tmp_path, missing):
+    folder, drawings = shutil.copytree(written[0], tmp_path / "copy"), written[1]
+    (folder / missing).unlink()
+    copied = {figure: folder / "figures" / path.name for figure, path in drawings.items()}
     with pytest.raises((OSError, ValueError), match=re.escape(missing)):
-        published.view(published.read("small", tmp_path), drawn)
+        published.view(published.read("small", folder), copied)

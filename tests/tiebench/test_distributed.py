@@ -110,8 +110,8 @@ def test_an_interrupted_count_resumes_and_reads_nothing_twice(tmp_path, read):
         assert len(read) == stop
     seen = []
     assert_same_bytes(count(made, paths, part_items=30, keep=keep, progress=seen.append), whole(made))
-    assert len(read) == len(set(read)) and sum(end - begin for _, begin, end in read) == 300
-    assert seen[-1] == (len(read), len(read), 300, 300, 5)
+    assert len(read) == len(set(read)) == 5 + 3 + 3 and all(end - begin <= 30 for _, begin, end in read)
+    assert seen[-1] == (11, 11, 300, 300, 5)
     read.clear()
     assert_same_bytes(count(made, paths, part_items=30, keep=keep), whole(made))
     assert read == []
