@@ -1,6 +1,7 @@
 """The packages and their layers: which may import which, and what no file may contain."""
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -312,10 +313,10 @@ def test_nothing_loads_a_pickle():
     }
 
 
-def test_yaml_is_read_by_a_safe_loader():
-    from workflow.configuration.yaml_reader import _Loader
-
-    assert issubclass(_Loader, (yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+@pytest.mark.parametrize("module", ["workflow.configuration.yaml_reader", "reporting.leaderboard.settings"])
+def test_yaml_is_read_by_a_safe_loader(module):
+    safe = yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    assert issubclass(importlib.import_module(module)._Loader, safe)
 
 
 # What reads text: `tiebench.texts` what users give, and these the project's own files and text that

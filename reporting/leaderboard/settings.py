@@ -10,7 +10,7 @@ import yaml
 from tiebench.messages import did_you_mean, shorten
 
 # That of C, where PyYAML has it, reads the same in a tenth of the time.
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 # Of a paragraph in the source of a page.
 WIDTH = 120
@@ -18,7 +18,7 @@ WIDTH = 120
 
 def parse_yaml(text: str) -> Any:
     """What YAML says. Raises yaml.YAMLError for text that is none."""
-    return yaml.load(text, Loader=LOADER)
+    return yaml.load(text, _Loader)
 
 
 def read_yaml(path: Path) -> Any:

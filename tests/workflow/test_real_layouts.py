@@ -1,7 +1,7 @@
 """From archives in the layouts of the paper's datasets to a table: tiny, but written byte by byte."""
 
 import copy
-import importlib.util
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -32,21 +32,14 @@ SIZES = {
 }
 
 
-def writers(name):
-    """The module that tests a loader: it writes archives in the real layout."""
-    path = ROOT / "tests" / "datasets" / f"test_datasets_{name}.py"
-    spec = importlib.util.spec_from_file_location(f"writers_of_{name}", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def write_sources(folder):
     """All archives, and files of a small VGG-F and AlexNet. Returns the sources of each dataset."""
     import networks
     from networks.weights import matconvnet
 
-    cifar10, nus_wide, imagenet100, coco = map(writers, ("cifar10_binary", "nus_wide", "imagenet100", "coco"))
+    # The modules that test the loaders write archives in the real layout.
+    loaders = ("cifar10_binary", "nus_wide", "imagenet100", "coco")
+    cifar10, nus_wide, imagenet100, coco = (import_module(f"test_datasets_{name}") for name in loaders)
     images, labels = cifar10.images_and_labels()
     files = {"cifar-10-batches-bin/batches.meta.txt": "\n".join(cifar10.NAMES).encode()}
     for number, name in enumerate(cifar10.BATCHES):
@@ -122,7 +115,8 @@ tables:
 
 
 @pytest.fixture
-def archives(empty_laboratory):
+def archives(empty_laboratory, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tests" / "datasets")
     for name, changes in SIZES.items():
         file = empty_laboratory.checkout / "datasets" / "loaders" / f"{name}.py"
         text = file.read_text()

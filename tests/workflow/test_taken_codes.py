@@ -108,4 +108,4 @@ def test_taken_codes_are_scored_and_nothing_is_trained(laboratory, tiny):
             assert own["seconds"] == record["seconds"]
             same_split = own["fingerprints"]["split"] == record["fingerprints"]["split"]
             assert same_split == (protocol == "first")
-    assert laboratory.has_nothing_to_do("results/tiny.csv", config=tiny, options=["--dry-run"])
+    assert laboratory.has_nothing_to_do("results/tiny.csv", config=tiny)
