@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.io
 import yaml
+from files import written
 
 from conftest import ROOT  # isort: skip
 
@@ -41,24 +42,26 @@ def write_sources(folder):
     loaders = ("cifar10_binary", "nus_wide", "imagenet100", "coco")
     cifar10, nus_wide, imagenet100, coco = (import_module(f"test_datasets_{name}") for name in loaders)
     images, labels = cifar10.images_and_labels()
-    files = {"cifar-10-batches-bin/batches.meta.txt": "\n".join(cifar10.NAMES).encode()}
+    batches = {"cifar-10-batches-bin/batches.meta.txt": "\n".join(cifar10.NAMES).encode()}
     for number, name in enumerate(cifar10.BATCHES):
         rows = range(number * cifar10.RECORDS, (number + 1) * cifar10.RECORDS)
         records = b"".join(cifar10.record(images[row], labels[row]) for row in rows)
-        files[f"cifar-10-batches-bin/{name}"] = records
-    cifar10.packed(folder / "cifar-10-binary.tar.gz", files)
-
-    nus_wide.written(folder / "Groundtruth.zip", nus_wide.ground_truth())
-    nus_wide.written(folder / "ConceptsList.zip", nus_wide.concepts_list())
-    nus_wide.written(folder / "ImageList.zip", nus_wide.image_list())
-    nus_wide.written(folder / "Flickr.tar", nus_wide.pictures())
-    imagenet100.written(folder / "labels.zip", imagenet100.lists())
-    imagenet100.written(folder / "train.tar", imagenet100.train_tar())
-    queries = {name: imagenet100.picture(name) for name in imagenet100.QUERIES}
-    imagenet100.written(folder / "val.tar", queries)
-    coco.written(folder / "lists.zip", coco.lists())
-    for part in ("train", "val"):
-        coco.written(folder / f"{part}2014.zip", coco.pictures(part))
+        batches[f"cifar-10-batches-bin/{name}"] = records
+    archives = {
+        "cifar-10-binary.tar.gz": batches,
+        "Groundtruth.zip": nus_wide.ground_truth(),
+        "ConceptsList.zip": nus_wide.concepts_list(),
+        "ImageList.zip": nus_wide.image_list(),
+        "Flickr.tar": nus_wide.pictures(),
+        "labels.zip": imagenet100.lists(),
+        "train.tar": imagenet100.train_tar(),
+        "val.tar": {name: imagenet100.picture(name) for name in imagenet100.QUERIES},
+        "lists.zip": coco.lists(),
+        "train2014.zip": coco.pictures("train"),
+        "val2014.zip": coco.pictures("val"),
+    }
+    for name, files in archives.items():
+        written(folder / name, files)
     gist = np.random.default_rng(0).random((60, 512)).astype(np.float32)
     order = np.random.default_rng(1).permutation(60) + 1.0
     variables = {"gist": gist, "ndxtrain": order[None, 10:], "ndxtest": order[None, :10]}

@@ -30,7 +30,6 @@ from functools import lru_cache
 
 import numpy as np
 import torch
-from torch.autograd.function import once_differentiable
 
 from tiebench._compiled import NUMBA
 from tiebench.rankings.discount_sums import DISCOUNT_KNOTS, discount_sum_table
@@ -185,19 +184,27 @@ class _Listwise(torch.autograd.Function):
     """Forward keeps the derivatives of each query's objective by its distances; backward is two products."""
 
     @staticmethod
-    @once_differentiable
     def backward(context, upstream):
         codes, slopes = context.saved_tensors
+        with torch.no_grad():
+            gradient = _Listwise.gradient(context, upstream, codes.detach(), slopes)
+        if torch.is_grad_enabled():  # a graph of the gradient is asked for
+            gradient = _Once.apply(gradient, codes, upstream)
+        return gradient, None, None, None, None
+
+    @staticmethod
+    def gradient(context, upstream, codes, slopes):
+        """Of the codes, (M, b)."""
         # dO/dphi_j = -(1/2w) (sum over queries i of slope_ij phi_i, and the query's own share): slopes are
         # per bin width. Scaling codes by the upstream gradient costs M b, scaling slopes M^2.
         if context.compiled:
             given, both = np.ascontiguousarray(upstream.numpy()), torch.empty_like(slopes)
             kernels.both_ways(slopes.numpy(), given, -0.5 / context.width, both.numpy())
-            return torch.mm(both, codes), None, None, None, None
+            return torch.mm(both, codes)
         weighted = upstream[:, None] * codes
         gradient = upstream[:, None] * (slopes @ codes)
         gradient.addmm_(slopes.t(), weighted)
-        return gradient.mul_(-0.5 / context.width), None, None, None, None
+        return gradient.mul_(-0.5 / context.width)
 
     @staticmethod
     def positions(codes, bins):
@@ -208,10 +215,23 @@ class _Listwise(torch.autograd.Function):
         return out, bits / bins
 
 
+class _Once(torch.autograd.Function):
+    """The gradient as it is, with an error for whoever differentiates it, which would miss its dependence
+    on codes and upstream gradient. (`once_differentiable` looks at the upstream gradient alone.)"""
+
+    @staticmethod
+    def forward(context, gradient, codes, upstream):
+        return gradient.view_as(gradient)
+
+    @staticmethod
+    def backward(context, *_):
+        raise RuntimeError("relaxed metrics are differentiable once: their gradient has no derivative here")
+
+
 class _Compiled(_Listwise):
     @staticmethod
-    def forward(context, codes, affinity, bins, delta, objective):
-        codes = codes.detach().contiguous()
+    def forward(context, given, affinity, bins, delta, objective):
+        codes = given.detach().contiguous()
         _refuse_outside(*map(float, codes.aminmax()))
         positions, context.width = _Listwise.positions(codes, bins)
         context.compiled = True
@@ -230,14 +250,14 @@ class _Compiled(_Listwise):
         )
         if not valid:
             raise ValueError(f"affinity must lie between 0 and {MAX_AFFINITY}")
-        context.save_for_backward(codes, positions)
+        context.save_for_backward(given, positions)
         return values
 
 
 class _Tensors(_Listwise):
     @staticmethod
-    def forward(context, codes, affinity, bins, delta, objective):
-        codes = codes.detach()
+    def forward(context, given, affinity, bins, delta, objective):
+        codes = given.detach()
         positions, context.width = _Listwise.positions(codes, bins)
         context.compiled = False
         affinity = affinity.to(torch.int64, copy=True).fill_diagonal_(0)
@@ -263,7 +283,7 @@ class _Tensors(_Listwise):
             values = _VALUES[objective](c, g, relevant, ideal, len(codes) - 1)
             by_c, by_g = torch.autograd.grad(values.sum(), (c, g))
         slopes = spread.slopes(by_g).mul_(gains).add_(spread.slopes(by_c)).fill_diagonal_(0)
-        context.save_for_backward(codes, slopes)
+        context.save_for_backward(given, slopes)
         return values.detach()
 
 
