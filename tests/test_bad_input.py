@@ -41,7 +41,7 @@ from networks.weights import by_name, matconvnet
 from reporting.records.read import table_runs
 from reporting.tables.model import Table
 from tiebench import __main__ as program
-from tiebench.files import filled, read_json, write_json, write_npz
+from tiebench.files import filled, write_json, write_npz
 from workflow.configuration import dataset_checks
 from workflow.configuration.merged import load
 from workflow.configuration.yaml_reader import read_settings
@@ -116,12 +116,8 @@ def small_files(monkeypatch):
 
 # -- configuration -----------------------------------------------------------------------------------------
 
-MINE = {
-    "dataset": "digits",
-    "split": {"kind": "random", "query": 20, "training": 60},
-    "affinity": {"kind": "class"},
-    "at": [10],
-}
+MINE = {"dataset": "digits", "affinity": {"kind": "class"}, "at": [10]}
+MINE["split"] = {"kind": "random", "query": 20, "training": 60}
 BLOCK = {"protocol": "mine", "metric": "ap", "bits": [8]}
 TABLE = {"seeds": [0], "methods": ["lsh", "talr_ap"], "blocks": [BLOCK]}
 GOOD = {"protocols": {"mine": MINE}, "tables": {"mine": TABLE}}
@@ -135,11 +131,8 @@ def merged(base, change, levels=3):
 
 
 MISTAKES = yaml.safe_load((ROOT / "tests" / "configuration_mistakes.yaml").read_text(encoding="utf-8"))
-MISTAKES["a file name of 5,000 characters"] = [
-    {"datasets": {"d": {"loader": "features_file", "sources": [{"file": "/" + "a" * 5000}]}}},
-    "datasets.d.sources[0].file",
-    "a file name",
-]
+LONG_NAME = {"datasets": {"d": {"loader": "features_file", "sources": [{"file": "/" + "a" * 5000}]}}}
+MISTAKES["a file name of 5,000 characters"] = [LONG_NAME, "datasets.d.sources[0].file", "a file name"]
 for name, (change, place, remedy) in MISTAKES.items():
     case("configuration", name, f"--configfile: {place}", remedy)(
         lambda folder, change=change: partial(load, ROOT, merged(GOOD, change))
@@ -248,28 +241,23 @@ def header(shape, kind="<f8"):
     return buffer.getvalue()
 
 
-@case("features", "truncated zip", "features.npz", "cut short, damaged")
-def truncated_features(folder):
-    return made_of(features_file, cut(npz(folder / "features.npz", FEATURES), -100), folder)
+def features_of(folder, *members):
+    return made_of(features_file, zipped(folder / "features.npz", members), folder)
 
 
-@case("features", "a file that claims terabytes", "features.npz", "'X' is damaged", "(1000000000000, 2)")
-def features_of_terabytes(folder):
-    path = zipped(folder / "features.npz", [("X.npy", header((10**12, 2)) + bytes(64))])
-    return made_of(features_file, path, folder)
-
-
-@case("features", "labels that unpack to terabytes", "features.npz")
-def labels_of_terabytes(folder):
-    data = [("X.npy", header((1, 2)) + bytes(16)), ("y.npy", header((1, 10**13), "|u1") + bytes(64))]
-    return made_of(features_file, zipped(folder / "features.npz", data), folder)
-
-
-@case("features", "an array twice", "features.npz", "holds array 'X' twice")
-@pytest.mark.filterwarnings("ignore:Duplicate name")
-def features_twice(folder):
-    data = header((1, 2)) + bytes(16)
-    return made_of(features_file, zipped(folder / "features.npz", [("X.npy", data), ("X.npy", data)]), folder)
+HUGE_X = ("X.npy", header((10**12, 2)) + bytes(64))
+SMALL_X = ("X.npy", header((1, 2)) + bytes(16))
+cases(
+    "features",
+    {
+        "truncated zip": (
+            lambda folder: made_of(features_file, cut(npz(folder / "features.npz", FEATURES), -100), folder),
+            "features.npz: cut short, damaged",
+        ),
+        "a file that claims terabytes": (lambda folder: features_of(folder, HUGE_X), "'X' is damaged"),
+        "an array twice": (lambda folder: features_of(folder, SMALL_X, SMALL_X), "holds array 'X' twice"),
+    },
+)
 
 
 @case("features", "one class where two are needed", "all training items are similar to each other")
@@ -460,18 +448,25 @@ def flipped_zip(folder):
     return made_of(images, path, folder)
 
 
-@case("archives", "a member that claims terabytes", "images.tar", "damaged")
-def huge_member(folder):
-    info = member("a/1.png", size=1 << 40)
+def appended(folder, info, data=b""):
+    """The action of loading an archive that ends in a header and these bytes."""
     with tarfile.open(tarred(folder / "images.tar"), "a") as archive:
         archive.fileobj.seek(archive.offset)
-        archive.fileobj.write(info.tobuf(tarfile.GNU_FORMAT))
+        archive.fileobj.write(info.tobuf(tarfile.GNU_FORMAT) + data)
     return made_of(images, folder / "images.tar", folder)
 
 
-@case(
-    "archives", "a small archive that unpacks to gigabytes", "images.zip", "bytes; more than", "are not read"
+HUGE_MEMBER = member("a/1.png", size=1 << 40)
+LONG_HEADER = member("././@LongLink", tarfile.GNUTYPE_LONGNAME, size=1 << 31)
+case("archives", "a member that claims terabytes", "images.tar", "damaged")(
+    lambda folder: appended(folder, HUGE_MEMBER)
 )
+case("archives", "a header that claims gigabytes", "images.tar", "a header of 2147483648 bytes")(
+    lambda folder: appended(folder, LONG_HEADER, bytes(1024))
+)
+
+
+@case("archives", "a small archive that unpacks to gigabytes", "images.zip", "more than", "are not read")
 def bomb(folder):
     with zipfile.ZipFile(folder / "images.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr("a/0.png", picture())
@@ -480,15 +475,6 @@ def bomb(folder):
                 stream.write(bytes(1 << 20))
     assert (folder / "images.zip").stat().st_size < 8 << 20
     return made_of(images, folder / "images.zip", folder)
-
-
-@case("archives", "a header that claims gigabytes", "images.tar", "a header of 2147483648 bytes")
-def long_header(folder):
-    info = member("././@LongLink", tarfile.GNUTYPE_LONGNAME, size=1 << 31)
-    with tarfile.open(tarred(folder / "images.tar"), "a") as archive:
-        archive.fileobj.seek(archive.offset)
-        archive.fileobj.write(info.tobuf(tarfile.GNU_FORMAT) + bytes(1024))
-    return made_of(images, folder / "images.tar", folder)
 
 
 @case("archives", "a negative size", "images.tar", "damaged")
@@ -519,7 +505,7 @@ def device_behind_a_link(folder):
 
 @case("archives", "CIFAR-10 with a label of 10", "cifar.tar.gz", "data_batch_2.bin: record 1 has label 10")
 def label_out_of_range(folder):
-    files = [("b/batches.meta.txt", "\n".join(map(str, range(10))).encode())]
+    files = [("b/batches.meta.txt", "\n".join("0123456789").encode())]
     for name in cifar10_binary.BATCHES:
         records = bytearray(2 * 3073)
         records[3073] = 10 if name == "data_batch_2" else 0
@@ -553,7 +539,6 @@ def deep_picture():
 
 IMAGES = {
     "text": ([picture(), b"no image"], {}, ["'a/1.png' is not an image of"]),
-    "0 bytes": ([picture(), b""], {}, ["'a/1.png' is not an image of"]),
     "cut short": ([picture(), picture(side=40)[:-400]], {"size": [8, 8]}, ["'a/1.png' cannot be read"]),
     "another size": ([picture(), picture(side=9)], {}, ["images differ in size", "9 x 9", "set option size"]),
     "four billion pixels claimed": ([claiming(65535, 65535)], {}, ["cannot be read", "exceeds limit"]),
@@ -666,6 +651,7 @@ def on_a_full_disk(action, limit=600):
 
 TOO_LARGE = os.strerror(errno.EFBIG)
 BIG = np.arange(10_000)
+PART = ("--part", "1/2", "--histograms")
 
 
 def earlier(path, data=b"earlier"):
@@ -687,9 +673,7 @@ full_disk("scores per query", "out.npz", TOO_LARGE)(
     lambda folder: scored(npz(folder / "codes.npz", PLAIN), "--per-query", earlier(folder / "out.npz"))
 )
 full_disk("histograms of a part", "out.npz", TOO_LARGE)(
-    lambda folder: scored(
-        npz(folder / "codes.npz", PLAIN), "--part", "1/2", "--histograms", earlier(folder / "out.npz")
-    )
+    lambda folder: scored(npz(folder / "codes.npz", PLAIN), *PART, earlier(folder / "out.npz"))
 )
 full_disk("JSON", "card.json", TOO_LARGE)(
     lambda folder: partial(write_json, earlier(folder / "card.json"), BIG.tolist())
@@ -761,26 +745,18 @@ def job(folder, log, **settings):
     return run
 
 
-@case("results", "full disk, the log of a job", "error: ", "absent.json")
-def full_log(folder):
-    return job(folder, log="/dev/full", searches=[str(folder / "absent.json")])
-
-
-@case("results", "a log that cannot be written", "the log cannot be written", "no/such/folder")
-def no_log(folder):
-    return job(folder, log=folder / "no/such/folder/x.log")
+case("results", "full disk, the log of a job", "error: ", "absent.json")(
+    lambda folder: job(folder, log="/dev/full", searches=[str(folder / "absent.json")])
+)
+case("results", "a log that cannot be written", "the log cannot be written", "no/such/folder")(
+    lambda folder: job(folder, log=folder / "no/such/folder/x.log")
+)
 
 
 @case("results", "a folder in the place of a result", "out.npz", "Is a directory")
 def folder_for_result(folder):
     (folder / "out.npz").mkdir()
     return partial(write_npz, folder / "out.npz", ap=np.zeros(3))
-
-
-@case("results", "a result that was edited", "run.json: invalid JSON", "delete it to regenerate it")
-def edited_json(folder):
-    (folder / "run.json").write_text('{"bits": 8,')
-    return partial(read_json, folder / "run.json")
 
 
 def records(folder, name, data):
@@ -792,9 +768,8 @@ def records(folder, name, data):
     npz(run / "per_query.npz", ap=np.ones(3))
     (run / "training.jsonl").write_text("{}\n")
     (run / name).write_bytes(data)
-    block = {"protocol": "digits", "metric": "ap", "bits": [8]}
-    table = {"name": "t", "methods": ["lsh"], "seeds": [0], "blocks": [block]}
-    asked = Table.from_json({"table": table})
+    block = BLOCK | {"protocol": "digits"}
+    asked = Table.from_json({"table": TABLE | {"name": "t", "methods": ["lsh"], "blocks": [block]}})
     return lambda: table_runs(asked, folder / "runs", also=["training", "per_query"])
 
 
@@ -807,13 +782,10 @@ for name, data, words in [
     ("run.json", b"[]", "run.json is not the record of a run"),
     ("training.jsonl", b"1\n", "each must be an object"),
 ]:
-    case(
-        "results",
-        f"a half-written {name}, {len(data)} bytes",
-        f"digits/lsh/8/0/{name}",
-        words,
-        "; delete it to regenerate it",
-    )(lambda folder, name=name, data=data: records(folder, name, data))
+    about = f"digits/lsh/8/0/{name}", words, "; delete it to regenerate it"
+    case("results", f"a half-written {name}, {len(data)} bytes", *about)(
+        lambda folder, name=name, data=data: records(folder, name, data)
+    )
 
 
 @case("results", "a half-written labels.npy", "labels.npy: not a NumPy array", "delete it")
@@ -893,13 +865,9 @@ def counted_in(folder, *words, **variables):
 
     By labels alone: the kernel for classes, which takes as long to compile, consists of the same parts.
     """
-    done = subprocess.run(
-        [sys.executable, "-c", COUNT, *words],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(folder)} | variables,
-        capture_output=True,
-        text=True,
-    )
+    command, environment = [sys.executable, "-c", COUNT, *words], os.environ | {"PYTHONPATH": str(folder)}
+    environment |= variables
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 

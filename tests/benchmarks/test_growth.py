@@ -79,27 +79,21 @@ def test_a_training_that_takes_too_long_is_ended():
 
 @pytest.mark.thorough
 def test_a_training_within_its_seconds_is_measured():
-    found = fits.in_process("mihash", SMALL, {"epochs": 1}, 100)
+    found = fits.in_process("itq", SMALL, {"iterations": 1}, 100)
     assert set(found) == {"fit", "encode", "memory"}
     assert found["fit"] > 0
 
 
-@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory")])
-def test_too_little_memory_ends_an_axis(error, monkeypatch):
+def test_too_little_memory_ends_an_axis_and_other_errors_are_not_hidden(monkeypatch):
     def measure(*setup, **settings):
-        raise error
+        raise errors.pop()
 
     monkeypatch.setattr(fits, "measure", measure)
     monkeypatch.setattr(fits.resource, "setrlimit", lambda *limit: None)
-    assert fits.within_memory("itq", SMALL, {}, 1) == {"over": "out of memory"}
-
-
-def test_other_errors_of_a_training_are_not_hidden(monkeypatch):
-    def measure(*setup, **settings):
-        raise RuntimeError("shapes differ")
-
-    monkeypatch.setattr(fits, "measure", measure)
-    monkeypatch.setattr(fits.resource, "setrlimit", lambda *limit: None)
+    errors = [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory")]
+    while errors:
+        assert fits.within_memory("itq", SMALL, {}, 1) == {"over": "out of memory"}
+    errors.append(RuntimeError("shapes differ"))
     with pytest.raises(RuntimeError, match="shapes differ"):
         fits.within_memory("itq", SMALL, {}, 1)
 
@@ -112,6 +106,9 @@ def test_unknown_methods_are_refused_before_anything_is_measured():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["lossses"], "unknown benchmark 'lossses'"),
+        (["--output", "no/such/folder/file.md"], "no such folder: no/such/folder"),
+        (["--record", "--quick", "losses"], "not those of --quick"),
         (["fits", "--axes", "bits"], "--axes is an option of growth, which is not named"),
         (["growth", "--seconds", "0"], "'0' is not a positive number of seconds"),
         (["growth", "--seconds", "nan"], "'nan' is not a positive number of seconds"),
@@ -119,6 +116,7 @@ def test_unknown_methods_are_refused_before_anything_is_measured():
     ],
 )
 def test_options_that_cannot_be_used_are_refused(words, said, capsys):
-    with pytest.raises(SystemExit):
+    with pytest.raises(SystemExit) as ended:
         command.main(words)
-    assert said in capsys.readouterr().err
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert ended.value.code == 2 and "error:" in last and said in last

@@ -54,13 +54,8 @@ def publish_table(folder, table, uncoded=(), refused=(), published=()):
     settings["uncoded"] = list(uncoded)
     asked = Table.from_json(settings)
     model = asked, table_results(asked, folder, also=["per_query"])
-    files = table_files.table_files(
-        asked,
-        frames.tidy(*model),
-        columns.comparisons(*model),
-        [],
-        health.frame(*model),
-    )
+    of_runs = frames.tidy(*model), columns.comparisons(*model), [], health.frame(*model)
+    files = table_files.table_files(asked, *of_runs)
     for ending, text in files.items():
         (folder / f"{table['name']}{ending}").write_text(text)
     (folder / f"{table['name']}.json").write_text(json.dumps(settings))

@@ -13,8 +13,11 @@ def small(**changes):
     """The settings of a small table, after changes."""
     plain = {"name": "small", "title": "A small table", "seeds": [0, 1, 2], "styles": STYLES}
     plain["methods"] = ["talr_ap", "mihash", "lsh"]
-    plain["blocks"] = [{"protocol": "digits", "metric": "ap", "bits": [12, 24]}]
-    return plain | changes
+    return plain | {"blocks": [block()]} | changes
+
+
+def block(protocol="digits", metric="ap", bits=(12, 24), **more):
+    return {"protocol": protocol, "metric": metric, "bits": list(bits)} | more
 
 
 def record(method, bits, seed, metrics, protocol="digits", **more):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import matplotlib
 import pytest
-from models import model_of, table_of
+from models import block, model_of, table_of
 from test_reporting_curves import artists, records, table
 
 from reporting import figures
@@ -16,10 +16,7 @@ from reporting.drawing import axes
 from tiebench import figure_style
 
 ROOT = Path(__file__).parents[2]
-BLOCKS = [
-    {"protocol": "digits", "metric": "ap", "bits": [12, 24], "title": "Digits"},
-    {"protocol": "digits", "metric": "ndcg", "bits": [24], "title": "Digits"},
-]
+BLOCKS = [block("digits", "ap", [12, 24], title="Digits"), block("digits", "ndcg", [24], title="Digits")]
 TWO = table(blocks=BLOCKS)
 
 
@@ -58,9 +55,8 @@ def test_the_planner_loads_no_matplotlib_and_no_pandas():
         "assert figures.applicable(Table.from_json({'table': entry}))\n"
         "print([name for name in ('matplotlib', 'pandas', 'scipy') if name in sys.modules])"
     )
-    said = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    command = [sys.executable, "-c", program]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
 
 
@@ -203,10 +199,8 @@ def test_points_and_lines_stand_at_the_means_of_their_protocols(name, protocols)
     one = TABLES[name]
     drawn = artists(figures.draw(name, *model_of(one, records(one))))
     for method in one["methods"]:
-        means = [
-            sum(r["metrics"]["ap"] for r in records(one) if (r["protocol"], r["method"]) == (p, method)) / 3
-            for p in protocols
-        ]
+        of = [r for r in records(one) if r["method"] == method]
+        means = [sum(r["metrics"]["ap"] for r in of if r["protocol"] == name) / 3 for name in protocols]
         if name == "seen_unseen":
             x, y = drawn[f"point-unseen-ap-24-{method}"].get_data()
             assert (x[0], y[0]) == pytest.approx(means)

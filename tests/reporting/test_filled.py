@@ -7,7 +7,7 @@ import models
 import numpy as np
 import pytest
 from leaderboards import make_run
-from models import model_of, table_of
+from models import block, model_of, table_of
 
 from reporting import figures, frames
 from reporting.claims import verdicts
@@ -22,16 +22,9 @@ from reporting.statistics import columns
 from reporting.tables.runs import Run
 
 # LSH was run at 8 bits and is filled at 16, ITQ is filled, TALR was run; TALR at 16 bits is missing there.
-TABLE = {
-    "name": "t",
-    "seeds": [0, 1],
-    "methods": ["lsh", "itq", "talr"],
-    "styles": {name: {"title": name.upper()} for name in ("lsh", "itq", "talr")},
-    "blocks": [
-        {"protocol": "p", "metric": "ap", "bits": [8], "title": "P"},
-        {"protocol": "p", "metric": "ap", "bits": [16], "title": "P"},
-    ],
-}
+TABLE = {"name": "t", "seeds": [0, 1], "methods": ["lsh", "itq", "talr"]}
+TABLE["styles"] = {name: {"title": name.upper()} for name in TABLE["methods"]}
+TABLE["blocks"] = [block("p", bits=[length], title="P") for length in (8, 16)]
 CLAIM = {"id": "c", "claim": "ITQ is above LSH.", "of": "x", "stated_for": ["p"], "kind": "above"}
 CLAIM |= {"where": {"metric": "ap"}, "methods": ["itq"], "others": ["lsh"]}
 

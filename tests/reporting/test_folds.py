@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from leaderboards import make_run, make_uncoded
+from models import block
 
 from reporting.records.read import load_results, table_results, table_runs
 from reporting.statistics.samples import sample
@@ -33,10 +34,8 @@ def results(tmp_path):
                 cost["seconds_by_part"] = {"fit": 1.5, "encode": 0.5}
                 make_run(tmp_path, protocol, method, 8, seed, values, scores=scores, **cost)
         make_uncoded(tmp_path, protocol, ap=size / 10, queries=size)
-    table = {
-        "name": "t", "methods": ["one", "two"], "seeds": [0, 1], "folds": {"p": list(SIZES)},
-        "blocks": [{"protocol": "p", "metric": "ap", "bits": [8]}],
-    }  # fmt: skip
+    table = {"name": "t", "methods": ["one", "two"], "seeds": [0, 1], "folds": {"p": list(SIZES)}}
+    table["blocks"] = [block("p", bits=[8])]
     settings = {"table": table, "refused": [], "published": [], "claims": [], "uncoded": ["p"]}
     (tmp_path / "t.json").write_text(json.dumps(settings))
     (tmp_path / "t.tidy.csv").touch()

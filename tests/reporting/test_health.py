@@ -5,7 +5,7 @@ import re
 
 import models
 import pytest
-from models import model_of, small, table_of
+from models import block, model_of, small, table_of
 
 from reporting import figures, frames
 from reporting.page import document, table_view
@@ -15,10 +15,8 @@ from reporting.records.folds import merged_health
 from reporting.tables.runs import Run
 from tiebench import figure_style
 
-BLOCK = {"protocol": "digits", "bits": [12, 24], "title": "Digits"}
-TABLE = small(
-    seeds=[0, 1], methods=["lsh", "dtsh"], blocks=[BLOCK | {"metric": name} for name in ("ap", "ndcg")]
-)
+BLOCKS = [block(metric=metric, title="Digits") for metric in ("ap", "ndcg")]
+TABLE = small(seeds=[0, 1], methods=["lsh", "dtsh"], blocks=BLOCKS)
 REASON = "12 of 12 bits are constant, 1 distinct code of 10 classes"
 
 
@@ -31,22 +29,15 @@ def record(method, bits, seed, distinct, collapsed=None, epoch=None):
     return models.record(method, bits, seed, scores, health=found)
 
 
-RECORDS = [
-    record("lsh", 12, 0, 100),
-    record("lsh", 12, 1, 300),
-    record("dtsh", 12, 0, 64),
-    record("dtsh", 12, 1, 1, REASON, 8),
-    record("dtsh", 24, 0, 2, "x", 3),
-    record("dtsh", 24, 1, 2, "x"),
-    record("lsh", 24, 0, 5) | {"health": {}},
-]
+RUNS = [("lsh", 12, 0, 100), ("lsh", 12, 1, 300), ("dtsh", 12, 0, 64), ("dtsh", 12, 1, 1, REASON, 8)]
+RUNS += [("dtsh", 24, 0, 2, "x", 3), ("dtsh", 24, 1, 2, "x")]
+RECORDS = [*(record(*run) for run in RUNS), record("lsh", 24, 0, 5) | {"health": {}}]
 
 
 def test_one_row_per_run_and_the_same_bits_read_back():
     frame = health.frame(*model_of(TABLE, RECORDS))
     # Two metrics share the runs; a run without health has no row; NaN and <NA> stay apart from 0.
-    of = [(one["method"], one["bits"], one["seed"]) for one in RECORDS[:-1]]
-    assert list(zip(frame["method"], frame["bits"], frame["seed"], strict=True)) == of
+    assert list(zip(frame["method"], frame["bits"], frame["seed"])) == [run[:3] for run in RUNS]
     assert frame["collapsed"].tolist() == ["", "", "", REASON, "x", "x"]
     assert frame["collapsed_epoch"].isna().tolist() == [True, True, True, False, False, True]
     assert frame["correlation_mean"].isna().all() and frame["classes"].isna().all()
@@ -92,10 +83,8 @@ def test_every_table_marks_a_mean_that_includes_collapsed_codes():
 
 def test_the_page_and_every_figure_mark_the_method():
     tidy, frame = frames.tidy(*model_of(TABLE, RECORDS)), health.frame(*model_of(TABLE, RECORDS))
-    view = table_view.TableView(
-        *model_of(TABLE, RECORDS, []), cells(tidy, table_of(TABLE)), {}, [], {}, frame
-    )
-    html = document.page("Small", [view])
+    parts = cells(tidy, table_of(TABLE)), {}, [], {}, frame
+    html = document.page("Small", [table_view.TableView(*model_of(TABLE, RECORDS, []), *parts)])
     assert "2 of 3 cells have collapsed codes." in html and f"seed 1 since epoch 8: {REASON}" in html
     assert html.count('<span class="unseen"> collapsed codes</span>') == 4
     assert "Collapsed codes: 1 of 2 seeds" in html

@@ -60,12 +60,9 @@ def results(tmp_path, monkeypatch):
                 make_run(tmp_path, protocol, method, 8, seed, per_query, scores=scores, seconds_by_part=cost)
         make_uncoded(tmp_path, protocol, ap=size / 10, queries=size)
     styles = {method: {"title": method.upper(), "family": "listwise"} for method in ("one", "two", "three")}
-    table = {
-        "name": "t", "methods": ["one", "two"], "seeds": [0, 1], "folds": {"p": list(SIZES)},
-        "styles": styles, "protocols": {"p": "The protocol"},
-        "settings": {"p": {"affinity": {"kind": "class"}}},
-        "blocks": [{"protocol": "p", "metric": "ap", "bits": [8]}],
-    }  # fmt: skip
+    table = {"name": "t", "methods": ["one", "two"], "seeds": [0, 1], "styles": styles}
+    table |= {"folds": {"p": list(SIZES)}, "protocols": {"p": "The protocol"}, "blocks": with_blocks("ap")}
+    table["settings"] = {"p": {"affinity": {"kind": "class"}}}
     publish_table(tmp_path, table, ["p"])
     return tmp_path
 
@@ -148,9 +145,8 @@ def test_a_cell_with_more_seeds_is_kept_unless_its_settings_changed(results, fol
     before = leaderboard.read("p", folder)
     fewer = another(results, "fewer", methods=["two", "three"], seeds=[0])
     fewer(say=said.append)
-    assert [line for line in said if "kept" in line] == [
-        "p: two, 8 bits is kept, which has the same settings and 2 seeds"
-    ]
+    kept = "p: two, 8 bits is kept, which has the same settings and 2 seeds"
+    assert [line for line in said if "kept" in line] == [kept]
     board = leaderboard.read("p", folder)
     runs = [run for run in board.runs if run["method"] == "two"]
     assert runs == [run for run in before.runs if run["method"] == "two"] and len(runs) == 4
@@ -194,10 +190,8 @@ def write_trials(results, name, *searches):
         writer.writerow(["protocol", "method", "bits", "trial", "settings", "score", "chosen"])
         for protocol, method, tried in searches:
             for number, epochs in enumerate(tried):
-                settings = json.dumps({"epochs": epochs, "other": None})
-                writer.writerow(
-                    [protocol, method, 8, number, settings, number / 10, number == len(tried) - 1]
-                )
+                settings, last = json.dumps({"epochs": epochs, "other": None}), number == len(tried) - 1
+                writer.writerow([protocol, method, 8, number, settings, number / 10, last])
 
 
 def test_every_trial_of_a_search_is_published_beside_the_scores_it_chose(results, capsys):
@@ -283,9 +277,8 @@ def test_curves_of_trainings_are_kept_and_replaced_as_rows_are(results, folder):
     another(results, "more", methods=["two"])()
     again = training_curves.published(Boards(folder)["p"], folder)
     assert {key for key in again if key[1] == "two"} == {(p, "two", 8, 0) for p in SIZES}
-    assert {key: of for key, of in again.items() if key[1] == "one"} == {
-        key: of for key, of in curves.items() if key[1] == "one"
-    }
+    of_one = ({key: of for key, of in each.items() if key[1] == "one"} for each in (again, curves))
+    assert next(of_one) == next(of_one)
     long = again["p_fold1", "two", 8, 0]
     assert len(long) == training_curves.MOST_POINTS
     assert (long[0]["epoch"], long[-1]["epoch"]) == (0, 398)
@@ -472,9 +465,6 @@ def test_the_files_of_this_checkout_belong_together(protocol):
         found = [row.mean, row.std, row.ci_low, row.ci_high]
         assert row.seeds == len(values)
         assert found == pytest.approx(list(frames.t_interval(values)), nan_ok=True)
-
-
-# -- earlier forms -------------------------------------------------------------------------------------------
 
 
 def test_rows_of_an_earlier_form_are_marked_until_they_are_published_again(results, folder):

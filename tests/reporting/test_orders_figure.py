@@ -3,7 +3,7 @@
 import statistics
 
 import pytest
-from models import model_of, record
+from models import block, model_of, record
 from scipy.stats import kendalltau
 from test_reporting_curves import artists, table
 
@@ -33,7 +33,7 @@ def records(metrics=SCORES):
 
 
 def asking(*metrics):
-    return table(blocks=[{"protocol": "digits", "metric": name, "bits": [12]} for name in metrics])
+    return table(blocks=[block(metric=name, bits=[12]) for name in metrics])
 
 
 def test_every_mark_stands_at_its_mean_over_seeds():

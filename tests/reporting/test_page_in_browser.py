@@ -4,6 +4,7 @@ Needs playwright and a browser of the system, such as Debian's package `chromium
 CHROME names, else one of CHROMES. tests/reporting/test_page_in_firefox.py asks the same of Firefox.
 """
 
+import itertools
 import re
 from pathlib import Path
 
@@ -48,15 +49,13 @@ def opened(page, files):
 
 def rows(shown):
     """Methods of the first table of scores, as they stand."""
-    return shown.eval_on_selector_all(
-        "table.scores tr[data-method]", "rows => rows.filter(r => r.offsetParent).map(r => r.dataset.method)"
-    )
+    visible = "rows => rows.filter(row => row.offsetParent).map(row => row.dataset.method)"
+    return shown.eval_on_selector_all("table.scores tr[data-method]", visible)
 
 
 def sorting(shown):
-    return [
-        heading.get_attribute("aria-sort") for heading in shown.locator("table.scores th[aria-sort]").all()
-    ]
+    headings = shown.locator("table.scores th[aria-sort]").all()
+    return [heading.get_attribute("aria-sort") for heading in headings]
 
 
 @pytest.mark.parametrize("name", ["one", "several", "holes", "bare"])
@@ -140,9 +139,8 @@ def test_headings_sort_and_method_restores_the_groups(opened):
     assert rows(shown) == METHODS and sorting(shown)[0] == "other"
     assert shown.locator("tr.family:visible").all_text_contents() == ["Unsupervised", "Lists"]
     shown.locator("table.runs thead button", has_text="Training").click()
-    seconds = shown.eval_on_selector_all(
-        "table.runs tbody tr", "rows => rows.map(row => Number(row.cells[5].textContent))"
-    )
+    numbers = "rows => rows.map(row => Number(row.cells[5].textContent))"
+    seconds = shown.eval_on_selector_all("table.runs tbody tr", numbers)
     files = shown.locator("table.runs tbody tr").first.locator("td:last-child a")
     assert files.all_text_contents() == ["run", "training", "scores"]
     assert files.nth(1).get_attribute("href").startswith("runs/digits")
@@ -173,16 +171,11 @@ def test_the_filter_is_for_tables_figures_and_runs(opened):
         _, found = table_of_figure(shown, kind)
         assert {row[0].split(",")[0] for row in found} == {"MIHash", "TALR-AP"}
     _, found = table_of_figure(shown, "training")
-    assert {row[0] for row in found} == {
-        f"{name}, {title}, {bits} bits, seed {seed}"
-        for name in ("MIHash", "TALR-AP")
-        for title, lengths in (("Digits", (16, 24)), ("Digits (levels)", (16,)))
-        for bits in lengths
-        for seed in (0, 1)
-    }
-    assert figure(shown, "metric-by-bits").locator(".as-table td:first-of-type").all_inner_texts() == (
-        ["16", "24", "16", "24", "16", "16"]
-    )
+    cells = ("Digits, 16", "Digits, 24", "Digits (levels), 16")
+    lines = itertools.product(("MIHash", "TALR-AP"), cells, (0, 1))
+    assert {row[0] for row in found} == {f"{name}, {cell} bits, seed {seed}" for name, cell, seed in lines}
+    lengths = figure(shown, "metric-by-bits").locator(".as-table td:first-of-type").all_inner_texts()
+    assert lengths == ["16", "24", "16", "24", "16", "16"]
     assert "2 of 4 methods, 2 of 3 code lengths" in shown.locator("#filtered").inner_text()
     # MIHash and TALR-AP, two seeds, at 16 and 24 bits and at 16 bits
     assert shown.locator("table.runs tbody tr:visible").count() == 2 * 2 * 3

@@ -49,10 +49,8 @@ def opened(browser, files):
 
 def rows(shown):
     """Methods of the first table of scores, as they stand."""
-    return shown.script(
-        """return all("table.scores tr[data-method]").filter(row => row.offsetParent)
-        .map(row => row.dataset.method)"""
-    )
+    visible = "return all('table.scores tr[data-method]').filter(row => row.offsetParent)"
+    return shown.script(f"{visible}.map(row => row.dataset.method)")
 
 
 def sorting(shown):

@@ -6,7 +6,7 @@ import string
 
 import pytest
 from matplotlib.markers import MarkerStyle
-from models import table_of
+from models import small, table_of
 from styles import STYLES
 
 from reporting.drawing import method_styles
@@ -15,10 +15,8 @@ from reporting.page import colours, swatches
 MANY = [f"method {number}" for number in range(60)]
 
 
-def table(methods, styles=STYLES):
-    block = {"protocol": "digits", "metric": "ap", "bits": [2]}
-    entry = {"name": "small", "seeds": [0], "methods": list(methods), "blocks": [block]}
-    return table_of(entry | {"styles": styles})
+def table(methods):
+    return table_of(small(methods=list(methods)))
 
 
 def test_contrast_is_that_of_wcag():
@@ -44,12 +42,9 @@ def test_every_method_can_be_seen_in_the_dark_and_keeps_its_colour_in_the_light(
 
 
 def test_a_shade_of_the_scheme_is_a_variable():
-    assert [colours.themed(rgb) for rgb in ("#000000", "#ffffff", "#D0D0D0", "#E69F00")] == [
-        "currentColor",
-        "var(--surface)",
-        "var(--line)",
-        "#E69F00",
-    ]
+    shades = {"#000000": "currentColor", "#ffffff": "var(--surface)", "#D0D0D0": "var(--line)"}
+    assert {rgb: colours.themed(rgb) for rgb in shades} == shades
+    assert colours.themed("#E69F00") == "#E69F00"
     assert colours.lighter(["fill:var(--c332288)", "var(--line)"]) == {"#332288": colours.on_dark("#332288")}
 
 
@@ -76,9 +71,8 @@ def test_markers_and_dashes_are_those_of_the_figures():
 @pytest.mark.parametrize("marker", sorted(method_styles.DASHES))
 def test_an_outline_has_the_corners_of_the_marker_about_the_middle_of_its_swatch(marker):
     outline = swatches.marker_outline(marker, 6.0)
-    numbers = [
-        float(number) for number in outline.translate(str.maketrans(string.ascii_letters, " " * 52)).split()
-    ]
+    plain = outline.translate(str.maketrans(string.ascii_letters, " " * 52))
+    numbers = [float(number) for number in plain.split()]
     style = MarkerStyle(marker)
     path = style.get_path().transformed(style.get_transform())
     corners = path.interpolated(1).get_extents()

@@ -27,12 +27,8 @@ def test_lines_bands_and_floats_are_those_of_the_records():
     figure = figures.draw("quality_by_bytes", *model_of(layout | {"uncoded_scores": floats}, made))
     found = artists(figure)
     for method in layout["methods"]:
-        means = [
-            statistics.fmean(
-                r["metrics"]["ndcg@10"] for r in made if (r["method"], r["bits"]) == (method, bits)
-            )
-            for bits in (12, 24)
-        ]
+        of = [r for r in made if r["method"] == method]
+        means = [statistics.fmean(r["metrics"]["ndcg@10"] for r in of if r["bits"] == b) for b in (12, 24)]
         line = found[f"line-digits-ndcg@10-{method}"]
         assert list(line.get_xdata()) == [1.5, 3.0]
         assert list(line.get_ydata()) == pytest.approx(means)

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import yaml
 from leaderboards import make_run
-from models import model_of, table_of
+from models import block, model_of, table_of
 
 from reporting import __main__ as command
 from reporting import frames, published
@@ -24,20 +24,11 @@ from reporting.statistics import columns
 
 ROOT = Path(__file__).parents[2]
 METHODS = {"itq": ("ITQ", 0.7), "lsh": ("LSH", 0.5), "talr_ap": ("TALR-AP", 0.8)}
-TABLE = {
-    "name": "small",
-    "title": "A small table",
-    "seeds": [0, 1, 2],
-    "methods": list(METHODS),
-    "styles": {name: {"title": title, "family": "listwise"} for name, (title, _) in METHODS.items()},
-    "claims": ["somebody"],
-    "published": [],
-    "blocks": [
-        {"protocol": "digits", "metric": "ap", "bits": [8, 16], "title": "Digits"},
-        {"protocol": "digits", "metric": "precision_radius_2", "bits": [8], "title": "Digits"},
-    ],
-    "figures": {"tie_ranges": {"width": 5.0, "title": "none"}},
-}
+TABLE = {"name": "small", "title": "A small table", "seeds": [0, 1, 2], "methods": list(METHODS)}
+TABLE["styles"] = {name: {"title": title, "family": "listwise"} for name, (title, _) in METHODS.items()}
+TABLE["blocks"] = [block(bits=[8, 16], title="Digits")]
+TABLE["blocks"] += [block(metric="precision_radius_2", bits=[8], title="Digits")]
+TABLE |= {"claims": ["somebody"], "published": [], "figures": {"tie_ranges": {"width": 5.0, "title": "none"}}}
 CLAIM = {"id": "best", "claim": "TALR-AP is best.", "of": "Table 1", "stated_for": ["digits"], "kind": "best"}
 CLAIM |= {"method": "talr_ap", "where": {"metric": "ap"}}
 
@@ -84,9 +75,8 @@ def test_a_published_table_is_read_back_to_the_last_bit(results):
 def test_list_names_tables_blocks_methods_and_figures(results, capsys):
     assert run(results, "list") == 0
     text = capsys.readouterr().out
-    assert text.startswith(
-        "small: A small table\n  digits/ap: 8, 16 bits\n  digits/precision_radius_2: 8 bits\n"
-    )
+    blocks = "  digits/ap: 8, 16 bits\n  digits/precision_radius_2: 8 bits\n"
+    assert text.startswith(f"small: A small table\n{blocks}")
     assert "  methods: itq, lsh, talr_ap\n" in text and "tie_ranges" in text.rpartition("figures: ")[2]
 
 

@@ -5,7 +5,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from models import model_of, record, small
+from models import block, model_of, record, small
 from styles import artists
 
 from reporting.drawing.options import Options
@@ -17,11 +17,7 @@ BITS = (12, 24, 48)
 
 
 table = functools.partial(
-    small,
-    seeds=[0, 1],
-    methods=list(METHODS),
-    styles={},
-    blocks=[{"protocol": "digits", "metric": "ap", "bits": list(BITS)}],
+    small, seeds=[0, 1], methods=list(METHODS), styles={}, blocks=[block("digits", "ap", BITS)]
 )
 
 
@@ -102,7 +98,7 @@ def test_candidates_of_a_lookup_are_a_cost_without_seconds():
         candidates = 0.0 if run["method"] == "lsh" else 0.5 + 3.0 * place
         run["metrics"] |= {"recall_radius_2": place / 100, "candidates_radius_2": candidates}
         run["run"] = {}
-    blocks = [{"protocol": "digits", "metric": "recall_radius_2", "bits": list(BITS)}]
+    blocks = [block("digits", "recall_radius_2", BITS)]
     figure = cost.draw(*model_of(table(blocks=blocks), some), Options(costs=("candidates_radius_2",)))
     found = artists(figure)
     name = "candidates_radius_2-digits-recall_radius_2"

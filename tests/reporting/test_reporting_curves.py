@@ -11,20 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from models import model_of, small, table_of
+from models import block, model_of, small, table_of
 from models import record as run_of
 from styles import STYLES, artists, check_texts
 
 from reporting import figures
 from reporting.drawing import method_styles
-from reporting.figures import (
-    cost,
-    distances,
-    metric_by_bits,
-    precision_at,
-    precision_recall,
-    training,
-)
+from reporting.figures import cost, distances, metric_by_bits, precision_at, precision_recall, training
 from tiebench import figure_style
 from tiebench.metrics import ORDERS
 
@@ -39,7 +32,7 @@ table = functools.partial(
     small,
     methods=list(METHODS),
     families={"lsh": "unsupervised", "itq": "unsupervised", "mihash": "listwise", "talr_ap": "listwise"},
-    blocks=[{"protocol": "digits", "metric": "ap", "bits": list(BITS), "title": "Digits"}],
+    blocks=[block("digits", "ap", BITS, title="Digits")],
 )
 
 
@@ -49,14 +42,9 @@ def record(protocol, method, bits, seed, row):
     score = float(0.2 + 0.6 * row / 24 + bits / 2000 + generator.uniform(0, 0.02))
     relevant, irrelevant = (generator.dirichlet(np.ones(bits + 1)).tolist() for _ in range(2))
     steps = 1 if method == "lsh" else 30
-    log = [
-        {
-            "objective": None if method == "lsh" else float(row + generator.uniform(0, 0.2) + 4 / (step + 1)),
-            "seconds": float(step),
-            COUNTERS[row % 4]: step + 1,
-        }
-        for step in range(steps)
-    ]
+    log = [{"objective": None, "seconds": float(step), COUNTERS[row % 4]: step + 1} for step in range(steps)]
+    for step, line in enumerate(log if method != "lsh" else []):
+        line["objective"] = float(row + generator.uniform(0, 0.2) + 4 / (step + 1))
     metrics = dict.fromkeys(("ap", "ap_min", "ap_max", "ndcg", "ap@1000", "ndcg@10"), score)
     metrics |= {f"{kind}_ap": score / divisor for divisor, kind in enumerate(ORDERS, 1)}
     curves = {
@@ -100,15 +88,15 @@ def large():
         methods=methods,
         families={method: families[i % 3] for i, method in enumerate(methods)},
         blocks=[
-            {"protocol": "digits", "metric": "ap", "bits": [8, 12, 16, 24, 32, 48, 64, 128]},
-            {"protocol": "digits", "metric": "ndcg", "bits": [16, 32]},
-            {"protocol": "cifar10_s1", "metric": "ap@1000", "bits": [12, 24, 48], "title": long},
-            {"protocol": "nus_wide", "metric": "ap", "bits": [16], "methods": ["talr_ap", "x"]},
+            block("digits", "ap", [8, 12, 16, 24, 32, 48, 64, 128]),
+            block("digits", "ndcg", [16, 32]),
+            block("cifar10_s1", "ap@1000", [12, 24, 48], title=long),
+            block("nus_wide", "ap", [16], methods=["talr_ap", "x"]),
         ],
     )
 
 
-ONE = [{"protocol": "digits", "metric": "ap", "bits": [16]}]
+ONE = [block("digits", "ap", [16])]
 TABLES = {
     "small": table(),
     "one": table(methods=["talr_ap"], families={}, seeds=[0], blocks=ONE),
@@ -118,9 +106,6 @@ TABLES = {
 
 def runs(some, method, bits):
     return [r for r in some if (r["method"], r["bits"]) == (method, bits)]
-
-
-# -- what is drawn --------------------------------------------------------------------------------
 
 
 def test_scores_by_bits_are_means_and_ranges_over_seeds():
@@ -139,15 +124,13 @@ def test_scores_by_bits_are_means_and_ranges_over_seeds():
 
 def test_a_block_of_many_methods_has_panels_of_whole_families(monkeypatch):
     monkeypatch.setattr(metric_by_bits, "MOST", 2)
-    bound = {"onehot": "bound"}
-    many = table(methods=[*METHODS, "onehot"], families=table()["families"] | bound)
+    families = table()["families"] | {"onehot": "bound"}
+    many = table(methods=[*METHODS, "onehot"], families=families)
     figure = metric_by_bits.draw(*model_of(many, records(many)))
     lines = {name: of for name, of in artists(figure).items() if name.startswith("line-")}
     panels = [[name for name, of in lines.items() if of.axes is axes] for axes in figure.axes]
-    assert [sorted(name.rpartition("-")[2] for name in of) for of in panels] == [
-        ["itq", "lsh"],
-        ["mihash", "onehot", "talr_ap"],
-    ]
+    found = [sorted(name.rpartition("-")[2] for name in of) for of in panels]
+    assert found == [["itq", "lsh"], ["mihash", "onehot", "talr_ap"]]
     assert len({axes.get_gid() for axes in figure.axes}) == 2
 
 
@@ -161,7 +144,7 @@ def test_names_stand_in_the_order_of_the_last_scores():
 
 
 def test_bits_are_drawn_ascending_and_one_seed_has_no_range():
-    shuffled = table(seeds=[1], blocks=[{"protocol": "digits", "metric": "ap", "bits": [24, 12]}])
+    shuffled = table(seeds=[1], blocks=[block("digits", "ap", [24, 12])])
     found = artists(metric_by_bits.draw(*model_of(shuffled, RECORDS)))
     assert not [name for name in found if name.startswith("range")]
     scores = [runs(RECORDS, "itq", bits)[1]["metrics"]["ap"] for bits in (12, 24)]
@@ -216,9 +199,9 @@ def test_cuts_are_averaged_at_equal_k():
 def test_one_panel_per_protocol_and_bits_even_where_two_blocks_ask_for_it():
     both = table(
         blocks=[
-            {"protocol": "digits", "metric": "ap", "bits": [12, 24], "title": "Digits"},
-            {"protocol": "digits", "metric": "ndcg", "bits": [24], "methods": ["talr_ap"]},
-            {"protocol": "cifar10_s1", "metric": "ap", "bits": [12], "title": "CIFAR-10"},
+            block(title="Digits"),
+            block("digits", "ndcg", [24], methods=["talr_ap"]),
+            block("cifar10_s1", "ap", [12], title="CIFAR-10"),
         ]
     )
     figure = precision_recall.draw(*model_of(both, records(both)))
@@ -228,7 +211,7 @@ def test_one_panel_per_protocol_and_bits_even_where_two_blocks_ask_for_it():
 
 
 def test_distances_are_means_and_the_number_is_the_shared_area():
-    three = table(blocks=[{"protocol": "digits", "metric": "ap", "bits": [32, 12, 24]}])
+    three = table(blocks=[block("digits", "ap", [32, 12, 24])])
     drawn = records(three)
     figure = distances.draw(*model_of(three, drawn))
     found = artists(figure)
@@ -314,9 +297,6 @@ def test_long_logs_are_thinned_to_the_bound_and_keep_their_ends():
     assert len(figure_style.render(figure, "svg")) < 150_000
 
 
-# -- what all of them share -----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", figures.names())
 def test_a_figure_is_told_how_to_be_read(name):
     said = figures.describe(name)
@@ -394,13 +374,9 @@ def test_bytes_do_not_depend_on_process_order_of_records_or_settings():
         "print(*digests(RECORDS[::-1]))\n"
     )
     here = Path(__file__).parent
-    other = subprocess.run(
-        [sys.executable, "-c", program, str(here), str(here.parents[1])],
-        env={"PYTHONHASHSEED": "1", "TZ": "Asia/Tokyo"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    command = [sys.executable, "-c", program, str(here), str(here.parents[1])]
+    environment = {"PYTHONHASHSEED": "1", "TZ": "Asia/Tokyo"}
+    other = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     # The hashes of this process have a random seed, and its time zone is that of the machine.
     assert other.stdout.split() == list(digests(RECORDS))
 

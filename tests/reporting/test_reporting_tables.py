@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from models import model_of, small, table_of
+from models import block, model_of, small, table_of
 from scipy import stats
 from styles import STYLES
 
@@ -30,7 +30,7 @@ table = functools.partial(
     description="For tests.",
     protocols={"digits": "Digits", "cifar10_s1": "CIFAR-10 (S1)", "nus_wide": "NUS-WIDE"},
 )
-AT_12 = [{"protocol": "digits", "metric": "ap", "bits": [12]}]
+AT_12 = [block(bits=[12])]
 
 
 def record(method="talr_ap", bits=12, seed=0, score=0.5, protocol="digits", **changes):
@@ -52,9 +52,6 @@ def cell(frame, method, bits=12):
     rows = frame[(frame["method"] == method) & (frame["bits"] == bits)]
     assert len(rows) == 1
     return rows.iloc[0]
-
-
-# -- statistics -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 10])
@@ -80,14 +77,8 @@ def test_one_seed_has_neither_std_nor_interval():
     assert row[["std", "ci_low", "ci_high"]].isna().all()
 
 
-# -- tidy -----------------------------------------------------------------------------------------
-
-
 def test_one_row_per_cell_in_the_order_of_the_table():
-    blocks = [
-        {"protocol": "digits", "metric": "ap", "bits": [24, 12], "methods": ["lsh", "talr_ap"]},
-        {"protocol": "digits", "metric": "ndcg", "bits": [12]},
-    ]
+    blocks = [block("digits", "ap", [24, 12], methods=["lsh", "talr_ap"]), block("digits", "ndcg", [12])]
     frame = tidy(table(blocks=blocks), [])
     assert tuple(frame.columns) == frames.COLUMNS
     expected = [("ap", method, bits) for method in ("talr_ap", "lsh") for bits in (24, 12)]
@@ -157,26 +148,18 @@ def test_published_values_and_differences():
         tidy(table(published=["second"]), [], [twice])
 
 
-# -- wide and CSV ---------------------------------------------------------------------------------
-
-
 def awkward():
     """Scores whose shortest decimal form needs all 17 digits, holes, and a comma in a reason."""
     random = np.random.default_rng(0)
     records = [
-        record(method, bits, seed, score=float(random.uniform()) * 10.0 ** -int(random.integers(0, 12)))
-        for method in ("talr_ap", "mihash")
-        for bits in (12, 24)
-        for seed in (0, 1, 2)
+        record(*run, score=float(random.uniform()) * 10.0 ** -int(random.integers(0, 12)))
+        for run in itertools.product(("talr_ap", "mihash"), (12, 24), (0, 1, 2))
     ]
     return records + [record("lsh", 12, 0, status="refused", reason='a "quoted", long\nreason')]
 
 
 def test_wide_is_the_layout_of_the_paper():
-    blocks = [
-        {"protocol": "digits", "metric": "ap", "bits": [12, 24]},
-        {"protocol": "digits", "metric": "ndcg", "bits": [12], "methods": ["mihash"]},
-    ]
+    blocks = [block(), block("digits", "ndcg", [12], methods=["mihash"])]
     asked = table(blocks=blocks, seeds=[0])
     frame = tidy(asked, [record(score=0.5), record("mihash", score=0.25)])
     layout = frames.wide(frame, table_of(asked))
@@ -197,9 +180,6 @@ def test_csv_gives_every_bit_back_whatever_the_order_of_records():
         pd.testing.assert_frame_equal(again, original, check_exact=True)
         assert frames.to_csv(again) == text
     assert frames.to_csv(tidy(asked, awkward()[::-1])) == frames.to_csv(frame)
-
-
-# -- marks, Markdown, LaTeX -----------------------------------------------------------------------
 
 
 TWO = ("mihash", "lsh")
@@ -262,9 +242,9 @@ def test_latex_is_escaped_and_balanced():
         title=r"50% of a_b & c#d {e} ~f^g \h $i",
         methods=["talr_ap", "my_method", "lsh"],
         blocks=[
-            {"protocol": "my_protocol", "metric": "ap", "bits": [12, 24, 32, 48]},
-            {"protocol": "digits", "metric": "ap@1000", "bits": [12, 24, 32, 48]},
-            {"protocol": "digits", "metric": "precision_radius_2", "bits": [12, 24], "methods": ["talr_ap"]},
+            block("my_protocol", "ap", [12, 24, 32, 48]),
+            block("digits", "ap@1000", [12, 24, 32, 48]),
+            block("digits", "precision_radius_2", [12, 24], methods=["talr_ap"]),
         ],
     )
     scored = itertools.product(("talr_ap", "my_method"), (0, 1, 2))
@@ -300,8 +280,6 @@ def test_panels_of_table_1_are_those_of_the_paper():
     found = [[(group.protocol, group.metric) for group in panel.groups] for panel in laid_out]
     assert found == [asked[:2], asked[2:]]
 
-
-# -- published figures ----------------------------------------------------------------------------
 
 # Typed from the tables of the paper: protocol, metric and bits, then methods with their scores.
 PRINTED = """
@@ -345,7 +323,7 @@ FAMILIES = {"lsh": "unsupervised", "mihash": "listwise", "talr_ap": "listwise"}
 
 
 def test_rows_stand_by_family_with_published_values_where_asked():
-    blocks = [{"protocol": "cifar10_s1", "metric": "ap", "bits": [12]}]
+    blocks = [block("cifar10_s1", "ap", [12])]
     asked = table(blocks=blocks, seeds=[0], families=FAMILIES, published=["he2018"], print_published=True)
     records = [record("talr_ap", score=0.75, protocol="cifar10_s1")]
     frame = tidy(asked, records, [PAPER])
@@ -376,19 +354,14 @@ def test_latex_compiles_within_the_page(tmp_path):
         published=["he2018"],
         print_published=True,
         blocks=[
-            {"protocol": "cifar10_s1", "metric": "ap", "bits": lengths},
-            {"protocol": "nus_wide", "metric": "ap", "bits": lengths},
-            {"protocol": "nus_wide", "metric": "ap@5000", "bits": lengths, "methods": ["talr_ap", "mihash"]},
-            {"protocol": "digits", "metric": "ndcg", "bits": [12], "title": "A very long title of a block"},
+            block("cifar10_s1", "ap", lengths),
+            block("nus_wide", "ap", lengths),
+            block("nus_wide", "ap@5000", lengths, methods=["talr_ap", "mihash"]),
+            block("digits", "ndcg", [12], title="A very long title of a block"),
         ],
     )
-    records = [
-        record(method, bits, seed, 0.5 + seed / 7, protocol)
-        for method in ("talr_ap", "lsh")
-        for protocol in ("cifar10_s1", "nus_wide")
-        for bits in lengths[1:]
-        for seed in (0, 1, 2)
-    ]
+    runs = itertools.product(("talr_ap", "lsh"), ("cifar10_s1", "nus_wide"), lengths[1:], (0, 1, 2))
+    records = [record(method, bits, seed, 0.5 + seed / 7, of) for method, of, bits, seed in runs]
     several = asked | {"seeds": [0, 1, 2]}
     entries = (asked, several, several | {"print_published": False})
     parts = [texts(entry, tidy(entry, records, [PAPER]))[1] for entry in entries]
@@ -400,9 +373,6 @@ def test_latex_compiles_within_the_page(tmp_path):
     assert (tmp_path / "table.pdf").stat().st_size > 10_000
     overfull = re.findall(r"Overfull .hbox.*", done.stdout)
     assert not overfull, overfull
-
-
-# -- what a method sees, and features without codes -----------------------------------------------
 
 
 def test_a_dagger_marks_methods_that_see_more_than_the_training_set():

@@ -153,14 +153,9 @@ def test_resamples_of_queries_move_all_methods_together():
     np.testing.assert_allclose(drawn.var(axis=0), hard.var() / 50, rtol=0.05)
 
 
-# -- of a folder ---------------------------------------------------------------------------------------------
-
 STYLES = {name: {"title": name.upper(), "family": "listwise"} for name in METHODS}
-PLAN = {
-    "tables": {"p": {"bits": [8]}, "q": {"bits": [8]}, "r": {"bits": [8]}},
-    "sets": {"all": {"title": "All", "tables": ["p", "q", "r"]}},
-    "frontiers": ["p"],
-}
+PLAN = {"tables": {name: {"bits": [8]} for name in "pqr"}, "frontiers": ["p"]}
+PLAN["sets"] = {"all": {"title": "All", "tables": ["p", "q", "r"]}}
 
 
 def table_of(protocol):
@@ -232,9 +227,6 @@ def test_plans_that_do_not_fit_are_refused_in_one_line(tmp_path, change, message
 def test_unknown_names_have_the_nearest(folder):
     with pytest.raises(ValueError, match="did you mean"):
         render({"summary": "rank", "set": "all"}, Boards(folder / "leaderboard"))
-
-
-# -- quantities ----------------------------------------------------------------------------------------------
 
 
 def test_numbers_of_sentences_are_those_of_the_runs(folder):
