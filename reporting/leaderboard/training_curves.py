@@ -51,7 +51,7 @@ def record(protocol: str, runs: Sequence[Run], old: Board | None, folder: str | 
             if lines := with_objective(of_cell[seed].training):
                 rows.append(_row(of_cell[seed], lines))
     columns = COLUMNS + (AP,) * any(row.get(AP) for row in rows)
-    rows = [{name: row.get(name) for name in columns} for row in rows]
+    rows = [{name: row.get(name, "") for name in columns} for row in rows]
     return {f"{protocol}{TRAINING}": csv_text(columns, rows)} if rows else {}
 
 
