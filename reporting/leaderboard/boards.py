@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +39,12 @@ class Boards:
     def __getitem__(self, protocol: str) -> Board:
         """Raises ValueError, one line with the nearest name, for an unknown protocol."""
         return self._read(protocol)
+
+    def link(self, folder: Path, page: str = "") -> str:
+        """From a page's folder to the folder of the boards, or to a page of the documentation beside it."""
+        if page:
+            return Path(os.path.relpath(self.folder.parent / "docs" / page, folder)).as_posix()
+        return Path(os.path.relpath(self.folder, folder)).as_posix() + "/"
 
     @functools.cached_property
     def titles(self) -> dict[str, str]:

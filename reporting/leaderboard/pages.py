@@ -19,7 +19,6 @@ marker and its end; the picture of a link below a marker; numbers of sentences b
 The settings are YAML; leaderboard/README.md describes them. Markers in blocks of code are not read.
 """
 
-import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -114,7 +113,6 @@ def read(path: Path, boards: Boards) -> Page:
         found = regions(text)
     except ValueError as error:
         raise ValueError(f"{path}, {error}") from error
-    link = os.path.relpath(boards.folder, path.parent) + "/"
     for region in found:
         now = text[region.start : region.end]
         try:
@@ -124,7 +122,7 @@ def read(path: Path, boards: Boards) -> Page:
             elif "number" in region.settings:
                 content = quantities.render(region.settings["number"], now, boards)
             else:
-                content = f"\n{_part(region.settings, path.parent, boards, link)}\n\n"
+                content = f"\n{_part(region.settings, path.parent, boards)}\n\n"
         except ValueError as error:
             raise ValueError(f"{path}, line {region.line}: {error}") from error
         made.append((region, now, content))
@@ -133,15 +131,15 @@ def read(path: Path, boards: Boards) -> Page:
     return Page(path, made, drawn, "".join([*pieces, text[place:]]))
 
 
-def _part(settings: dict, folder: Path, boards: Boards, link: str) -> str:
+def _part(settings: dict, folder: Path, boards: Boards) -> str:
     """What stands between a marker and its end."""
     if "claims" in settings:
-        return verdicts.render(settings, folder, boards, link)
+        return verdicts.render(settings, folder, boards)
     if "measured" in settings:
         return measured.render(settings, folder)
     if "summary" in settings:
         return summary_text.render(settings, boards)
-    return tables.render(settings, boards, link)
+    return tables.render(settings, folder, boards)
 
 
 def outdated(paths: Iterable[Path], boards: Boards) -> list[str]:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 
@@ -14,12 +15,10 @@ from reporting.leaderboard.settings import as_bits, check_keys, paragraph
 from reporting.leaderboard.trials import Trial, best_score
 from reporting.printed.cells import Cells, cells
 from reporting.printed.legend import (
-    bounds_sentence,
     budget_sentence,
     collapse_sentence,
     dagger_sentence,
     earlier_sentence,
-    uncoded_sentence,
 )
 from reporting.printed.markdown import escape_markdown, note_line
 from reporting.printed.marks import number
@@ -52,6 +51,8 @@ KEYS = {
 SORT_KEYS = {"protocol": str, "metric": str, "bits": int}
 DEFAULTS = {"metric": "ap", "uncoded": "last", "best": True, "legend": True}
 PLACES = ("first", "last", False)
+# What bold, ranges, baselines and the row of the features mean.
+GUIDE = "results.md#how-to-read-the-tables"
 COSTS = {"fit_seconds": "fit", "encode_seconds": "encode"}
 
 
@@ -76,11 +77,11 @@ class _Data:
         return cell.mean if cell is not None and cell.known else None
 
 
-def render(settings: Mapping, boards: Boards, link: str = "") -> str:
+def render(settings: Mapping, folder: Path, boards: Boards) -> str:
     """The table that a marker asks for, with sentences on its marks.
 
-    settings: of the marker, see leaderboard/README.md. link: from the page to the folder of the boards.
-    Raises ValueError, one line with the nearest name, for settings that are unknown or do not fit.
+    settings: of the marker, see leaderboard/README.md. folder: of the page. Raises ValueError, one line with
+    the nearest name, for settings that are unknown or do not fit.
     """
     check_keys(settings, KEYS, "a table")
     given = {**DEFAULTS, **settings}
@@ -109,7 +110,9 @@ def render(settings: Mapping, boards: Boards, link: str = "") -> str:
             lines.append(_line(name, [_cell(data, column, method) for column in columns]))
     lines += uncoded if given["uncoded"] == "last" else []
     if given["legend"]:
-        lines += ["", _legend(data, columns, bool(given["uncoded"]), used, link)]
+        files = (f"[{board.protocol}]({boards.link(folder)}{board.protocol}{TIDY})" for board in used)
+        words = [*_legend(data, columns), f"[How to read it]({boards.link(folder, GUIDE)})."]
+        lines += ["", paragraph(" ".join([*words, f"Data: {', '.join(files)}."]))]
         for note in data.printed.notes:
             lines += ["", note_line(note)]
     return "\n".join(lines)
@@ -256,29 +259,17 @@ def _number(data: _Data, column: Column, method: str, bits: int) -> float | None
 # -- sentences ------------------------------------------------------------------------------------
 
 
-def _legend(data: _Data, columns: Sequence[Column], uncoded: bool, used: Sequence[Board], link: str) -> str:
-    """What the marks and the small figures of a table mean, and which files it is made of.
-
-    uncoded: whether the line of the features themselves is there.
-    """
-    bold, frame = data.best, data.printed.tidy
+def _legend(data: _Data, columns: Sequence[Column]) -> list[str]:
+    """What the marks and the small figures of this table mean; GUIDE has what they mean in every table."""
+    frame = data.printed.tidy
     frame = frame[~frame["metric"].str.endswith(RANGE)]
-    words = ["Bold: best mean, not tested."] * bold
-    words.append(_seeds(data, frame, columns))
-    if any(column.show == "range" for column in columns):
-        words.append("Worst\N{EN DASH}best: means of the worst and of the best order of tied items.")
     methods = [method for method in frame["method"].unique() if method != UNCODED]
-    frame = frame if uncoded else frame[frame["method"] != UNCODED]
-    ranked = "; never bold" if bold else ""
-    words += [dagger_sentence(data.table, methods, ranked), earlier_sentence(data.table, methods)]
-    words.append(uncoded_sentence(frame, ranked))
-    words += [bounds_sentence(frame, data.table, ranked), collapse_sentence(frame, data.table)]
+    words = [_seeds(data, frame, columns), dagger_sentence(data.table, methods, "; never bold" * data.best)]
+    words += [earlier_sentence(data.table, methods), collapse_sentence(frame, data.table)]
     words.append(budget_sentence(frame, data.table))
     if any(column.show in COSTS for column in columns):
         words.append(_machines(data))
-    files = (f"[{board.protocol}]({link}{board.protocol}{TIDY})" for board in used)
-    words.append(f"Data: {', '.join(files)}.")
-    return paragraph(" ".join(filter(None, words)))
+    return [*filter(None, words)]
 
 
 def _seeds(data: _Data, frame: pd.DataFrame, columns: Iterable[Column]) -> str:

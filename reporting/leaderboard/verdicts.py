@@ -25,12 +25,6 @@ KEYS = {
 }
 # What an entry of `each` may say.
 PART = ("protocol", "metric", "bits", "methods", "without", "instead")
-LEGEND = (
-    "*Reproduced*: every comparison is significant for the claim; *not reproduced*: at least one is "
-    "significant against it; *undecided*: others are not significant; *too few runs*: others have fewer than "
-    "five runs of a method whose scores vary over seeds. Tests are over queries and runs, with Holm's "
-    "correction over the comparisons of a claim."
-)
 ELSEWHERE = "The paper states its claims for other data."
 COUNTS = (
     "In brackets: comparisons that are significant for the claim, against it, not significant, and with too "
@@ -38,12 +32,12 @@ COUNTS = (
 )
 
 
-def render(settings: Mapping, folder: Path, boards: Boards, link: str = "") -> str:
+def render(settings: Mapping, folder: Path, boards: Boards) -> str:
     """The verdict on each claim of a file that the leaderboard's runs of some protocols can judge.
 
     settings: of the marker, see leaderboard/README.md. folder: of the page, to which the file of claims is
-    relative. link: from the page to the folder of the boards. Raises ValueError, one line with the nearest
-    name, for settings that are unknown or do not fit, and where no claim is left.
+    relative. Raises ValueError, one line with the nearest name, for settings that are unknown or do not fit,
+    and where no claim is left.
     """
     check_keys(settings, KEYS, "a table of claims")
     if ("protocol" in settings) == ("each" in settings):
@@ -82,11 +76,12 @@ def render(settings: Mapping, folder: Path, boards: Boards, link: str = "") -> s
         whole = [one["verdict"], escape_markdown(one["summary"])]
         cells = [_brief(here) for here in of] if side_by_side else whole
         lines.append(f"| {' | '.join([named, *cells])} |")
-    words = [LEGEND, *([COUNTS] if side_by_side else [])]
+    words = [f"What [verdicts]({boards.link(folder, 'verdicts.md')}) mean."]
+    words += [COUNTS] if side_by_side else []
     words += _replaced(parts, boards)
     if all(one["elsewhere"] for found in judged for one in found.values()):
         words.append(ELSEWHERE)
-    links = (f"[{name}]({link}{name}{TIDY})" for name in protocols)
+    links = (f"[{name}]({boards.link(folder)}{name}{TIDY})" for name in protocols)
     words.append(f"Data: {', '.join(links)}.")
     return "\n".join([*lines, "", paragraph(" ".join(words))])
 

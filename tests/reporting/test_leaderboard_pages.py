@@ -107,13 +107,13 @@ def add(folder, method, bits, *runs):
 
 
 def rendered(folder, settings):
-    return render(yaml.safe_load(settings), Boards(folder), "../leaderboard/")
+    return render(yaml.safe_load(settings), folder.parent / "docs" / "results", Boards(folder))
 
 
 LEGEND = (
-    *("Bold: best mean", "over 2 seeds", "† Learns from database labels", "TALR_AP (8 bits, 1 of 2 seeds)."),
-    *("Uncoded features (cosine): ranked", "Baselines: codes of a linear classifier"),
-    "Data: [p](../leaderboard/p.tidy.csv).",
+    *("over 2 seeds", "† Learns from database labels", "TALR_AP (8 bits, 1 of 2 seeds)."),
+    "[How to read it](../results.md#how-to-read-the-tables).",
+    "Data: [p](../../leaderboard/p.tidy.csv).",
 )
 
 
@@ -273,8 +273,9 @@ def test_a_column_of_some_rows_is_blank_in_the_others_and_has_no_holes_there(fol
     assert not [row for row in rows if row.startswith("<sup>")]
 
 
-def test_sentences_speak_of_the_uncoded_features_only_where_their_line_is(folder):
-    assert "ranked by the features" not in rendered(folder, "{protocol: p, bits: 8, uncoded: false}")
+def test_the_line_of_the_uncoded_features_is_left_out_on_request(folder):
+    assert "*Uncoded features" in rendered(folder, "{protocol: p, bits: 8}")
+    assert "*Uncoded features" not in rendered(folder, "{protocol: p, bits: 8, uncoded: false}")
 
 
 def test_folds_other_protocols_and_holes(folder):

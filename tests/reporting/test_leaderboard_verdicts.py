@@ -60,9 +60,7 @@ def choose(folder, *ids):
 
 
 def rendered(folder, settings):
-    return verdicts.render(
-        yaml.safe_load(settings), folder, Boards(folder / "leaderboard"), "../leaderboard/"
-    )
+    return verdicts.render(yaml.safe_load(settings), folder, Boards(folder / "leaderboard"))
 
 
 def test_the_verdicts_are_those_of_a_table_with_the_runs(folder):
@@ -77,7 +75,7 @@ def test_the_verdicts_are_those_of_a_table_with_the_runs(folder):
         f"| {one['claim']} *{one['of']}* | {one['verdict']} | {one['summary']} |" for one in judged
     ]
     assert "tested over runs alone" not in "".join(lines) and "without some" not in "".join(lines)
-    assert " ".join(lines[7:]) == f"{verdicts.LEGEND} Data: [p](../leaderboard/p.tidy.csv)."
+    assert " ".join(lines[7:]) == "What [verdicts](docs/verdicts.md) mean. Data: [p](leaderboard/p.tidy.csv)."
 
 
 def test_some_claims_some_methods_some_lengths(folder):
