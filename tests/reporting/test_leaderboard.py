@@ -470,12 +470,12 @@ def test_the_files_of_this_checkout_belong_together(protocol):
 def test_rows_of_an_earlier_form_are_marked_until_they_are_published_again(results, folder):
     entry = {"methods": ["two", "three"], "commits": [COMMIT, "b" * 40], "differs": "the gradient"}
     (folder / "earlier_forms.yaml").write_text(yaml.safe_dump([entry]))
-    marked = render({"protocol": "p"}, Boards(folder))
+    marked = render({"protocol": "p"}, folder, Boards(folder))
     assert "| TWO‖ |" in marked and "| ONE |" in marked
     assert "‖ Run with an earlier implementation (TWO: the gradient)." in " ".join(marked.split())
     change_runs(results, "*/two/8/*/run.json", COMMIT, "c" * 40)
     publish(["t"], results, folder)
-    assert "‖" not in render({"protocol": "p"}, Boards(folder))
+    assert "‖" not in render({"protocol": "p"}, folder, Boards(folder))
 
 
 @pytest.mark.parametrize(
