@@ -1,4 +1,4 @@
-"""MatConvNet's .mat files of VGG-F and Caffe's AlexNet: read (every release's form) and written.
+"""MatConvNet's .mat files of VGG-F and Caffe's AlexNet, in every release's form.
 
 Sources: MatConvNet's vl_simplenn, vl_simplenn_tidy and vl_nnconv. A file is a list of layers; filters are
 height x width x input channels x outputs, images RGB with 0-255, filtering is correlation. Releases differ in
@@ -22,14 +22,11 @@ from networks.layers.five_convolutions import (
     POOL_STRIDE,
     SEQUENCE,
     STRIDES,
-    FiveConvolutions,
 )
 from networks.vgg_f import VGGF
-from tiebench.files import replaced
 from tiebench.messages import printable
 
 NETWORKS = {"vgg_f": VGGF, "caffe_alexnet": CaffeAlexNet}
-FORMS = ("new", "old")
 # Type of each layer of the plan; files before MatConvNet 1.0-beta11 say "normalize" for "lrn".
 TYPES = {"conv": "conv", "fc": "conv", "relu": "relu", "norm": "lrn", "pool": "pool"}
 OLD_TYPES = {"normalize": "lrn"}
@@ -83,65 +80,6 @@ def load(path, name=None, channels=None, width=None):
         state[f"{layer_name}.bias"] = bias
     network.load_state_dict(state)
     return network.eval()
-
-
-def save(network, path, form="new"):
-    """Write a `VGGF` or `CaffeAlexNet` to `path`, up to relu7, in the form of MatConvNet's current releases
-    or in the oldest ("old": `filters` and `biases`, type `normalize`, `normalization` at top level).
-
-    Raises ValueError for another form and TypeError for another network; nothing half-written stays.
-    """
-    contents = _contents(network, form)
-    with replaced(path) as temporary:
-        scipy.io.savemat(temporary, contents, appendmat=False)
-
-
-def _contents(network, form):
-    """Variables of the file, as scipy.io.savemat takes them."""
-    if form not in FORMS:
-        raise ValueError(f"form must be one of {FORMS}, not {form!r}")
-    if not isinstance(network, FiveConvolutions):
-        raise TypeError(f"{type(network).__name__} has no MatConvNet form")
-    layers = np.empty((1, len(SEQUENCE)), object)
-    for place, name in enumerate(SEQUENCE):
-        layers[0, place] = {"name": name} | _fields(network, name, form)
-    average = network.average_image.permute(1, 2, 0).cpu().numpy()
-    normalization: dict[str, object] = {"imageSize": np.array([[network.side, network.side, 3]], np.float64)}
-    normalization |= {"averageImage": average, "interpolation": "bicubic", "keepAspect": False}
-    if form == "old":
-        return {"layers": layers, "normalization": normalization}
-    return {"layers": layers, "meta": {"normalization": normalization}}
-
-
-def _fields(network, name, form):
-    """Fields of one layer but its name."""
-    kind = TYPES[name.rstrip("0123456789")]
-    if kind == "lrn":
-        constants = np.array([_constants(type(network))])
-        return {"type": "lrn" if form == "new" else "normalize", "param": constants}
-    if kind == "pool":
-        sizes = {"pool": [[POOL, POOL]], "stride": [[POOL_STRIDE, POOL_STRIDE]], "pad": [[0, 1, 0, 1]]}
-        return {"type": kind, "method": "max"} | {
-            field: np.array(value, np.float64) for field, value in sizes.items()
-        }
-    if kind == "relu":
-        return {"type": kind}
-    layer = getattr(network, name)
-    weight = layer.weight.detach().cpu()
-    stride, padding = 1, 0
-    if name == "fc6":
-        weight = weight.reshape(network.width, -1, LAST_SIDE, LAST_SIDE)
-    elif name == "fc7":
-        weight = weight[:, :, None, None]
-    else:
-        stride, padding = layer.stride[0], layer.padding[0]
-    filters, biases = weight.permute(2, 3, 1, 0).numpy(), layer.bias.detach().cpu().numpy()
-    geometry = {"stride": np.full((1, 2), float(stride)), "pad": np.full((1, 4), float(padding))}
-    if form == "old":
-        return {"type": kind, "filters": filters, "biases": biases[None, :]} | geometry
-    weights = np.empty((1, 2), object)
-    weights[0, 0], weights[0, 1] = filters, biases[:, None]
-    return {"type": kind, "weights": weights} | geometry
 
 
 def _constants(kind):
