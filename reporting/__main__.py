@@ -17,7 +17,7 @@ EXAMPLES = """examples:
   python -m reporting page quick --output quick.html
   python -m reporting publish unseen_classes
   python -m reporting docs --check
-  python -m reporting summary --tables cifar10_features,digits,scifact
+  python -m reporting summary --tables cifar10_splits,digits,scifact
 
 All commands but docs and summary read what the workflow wrote: results/<table>.json, its CSV files and
 the runs in results/runs.

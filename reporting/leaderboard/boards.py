@@ -12,7 +12,7 @@ from reporting import leaderboard
 from reporting.leaderboard import RUNS, TIDY, Board, training_curves
 from reporting.leaderboard.per_query import with_scores
 from reporting.leaderboard.training_curves import TRAINING
-from reporting.leaderboard.trials import TRIALS, Trial, published
+from reporting.leaderboard.trials import TRIALS, search_seconds
 from reporting.tables.model import Table, in_order
 from reporting.tables.runs import Results, Run
 from reporting.tables.titles import RANGE
@@ -33,7 +33,6 @@ class Boards:
     def __init__(self, folder: str | Path = leaderboard.FOLDER):
         self.folder = Path(folder)
         self._read = functools.cache(lambda protocol: leaderboard.read(protocol, self.folder))
-        self._trials = functools.cache(lambda protocol: published(self[protocol], self.folder))
         self._runs = functools.cache(self._runs_with)
 
     def __getitem__(self, protocol: str) -> Board:
@@ -52,10 +51,6 @@ class Boards:
         files = sorted(self.folder.glob(f"*{PROVENANCE}"))
         every = [json.loads(file.read_text(encoding="utf-8"))["methods"] for file in files]
         return {name: of["title"] for methods in every for name, of in methods.items()}
-
-    def trials(self, protocol: str) -> dict[tuple[str, str, int], list[Trial]]:
-        """(protocol or fold, method, bits) -> trials of its searches; {} if none were published."""
-        return self._trials(protocol)
 
     def has(self, protocol: str, part: str) -> bool:
         """Whether what a figure NEEDS of runs was published of a protocol."""
@@ -84,9 +79,7 @@ class Boards:
                 for run in found
             ]
         if "trials" in needs:
-            seconds: dict[str, float] = {}
-            for (_, method, _), trials in self.trials(protocol).items():
-                seconds[method] = seconds.get(method, 0.0) + sum(trial.seconds for trial in trials)
+            seconds = search_seconds(board, self.folder)
             found = [replace(run, search_seconds=seconds.get(run.method)) for run in found]
         return found
 

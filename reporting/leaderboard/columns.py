@@ -33,8 +33,6 @@ SHOWN = {
     "encode_seconds": Shown("encode s", 1, "not timed"),
     "peak_memory": Shown("peak MB", 0),
     "health": Shown(),
-    "trials": Shown(),
-    "best_trial": Shown("best trial {bits}"),
 }
 # Of the health of codes that printed tables show: heading and decimals.
 HEALTH = {column: (heading, decimals) for heading, _, column, decimals in PRINTED}
@@ -52,7 +50,6 @@ KEYS = {
     "decimals": int,
     "spread": bool,
     "of": str,
-    "where": dict,
     "methods": list,
 }
 
@@ -64,8 +61,8 @@ class Column:
     show: one of SHOWN, a single fold as "score"; protocol: or fold; board: the protocol that it belongs to;
     bits: one, or several that stand in one cell; highest: whether one value stands for all of them, the
     largest, or of differences the one that is farthest from 0;
-    of: which value of the codes' health; folds: those whose mean is shown; where: settings that trials of a
-    search must have; methods: the only rows that have the column, () for all.
+    of: which value of the codes' health; folds: those whose mean is shown; methods: the only rows that have
+    the column, () for all.
     """
 
     show: str
@@ -79,15 +76,14 @@ class Column:
     highest: bool = False
     of: str = ""
     folds: tuple[str, ...] = ()
-    where: tuple[tuple[str, Any], ...] = ()
     methods: tuple[str, ...] = ()
 
 
 def parse(given: Any, defaults: Mapping, boards: Boards) -> list[Column]:
     """The columns that a marker's `columns` ask for.
 
-    defaults: the marker's protocol, metric and bits. Raises ValueError, one line with the nearest
-    name, for what is unknown or has another form.
+    defaults: the marker's protocol, metric and bits, its layout and spread if it has them. Raises ValueError,
+    one line with the nearest name, for what is unknown or has another form.
     """
     if not isinstance(given, list) or not given:
         raise ValueError("columns must be a list")
@@ -117,10 +113,6 @@ def _entry(given: Any, defaults: Mapping, boards: Boards) -> dict:
         if entry["of"] not in of_codes:
             near = did_you_mean(entry["of"], of_codes)[1:]
             raise ValueError(f"unknown health {entry['of']!r}: `of` is{near}")
-    if entry["show"] == "best_trial":
-        _check_trials(entry, boards)
-    elif "where" in entry:
-        raise ValueError("only the column best_trial takes where")
     if entry["show"] in ("folds", "mean_of_folds") and not board.folds:
         raise ValueError(f"{board.protocol} has no folds")
     of_health = HEALTH.get(entry["of"], ("", 1))[1]
@@ -128,25 +120,10 @@ def _entry(given: Any, defaults: Mapping, boards: Boards) -> dict:
     return {"decimals": own} | entry
 
 
-def _check_trials(entry: Mapping, boards: Boards) -> None:
-    """Raise ValueError for lengths that no search was made for, and for settings that no trial has."""
-    found = boards.trials(entry["protocol"])
-    for bits in entry["bits"]:
-        trials = [trial for cell, trials in found.items() if cell[2] == bits for trial in trials]
-        if not trials:
-            known = ", ".join(map(str, sorted({cell[2] for cell in found}))) or "none"
-            raise ValueError(
-                f"the leaderboard of {entry['protocol']} has no trials at {bits} bits; it has: {known}"
-            )
-        for key, value in entry.get("where", {}).items():
-            if not any(trial.settings.get(key) == value for trial in trials):
-                raise ValueError(f"no trial of {entry['protocol']} at {bits} bits has {key} {value!r}")
-
-
 def _expanded(entry: Mapping, board: Board, kinds: Iterable[tuple[str, str]]) -> list[Column]:
     """The printed columns of an entry: one for each code length and fold, unless they are joined."""
     plain = {key: entry[key] for key in ("metric", "decimals", "spread", "of")} | {"board": board.protocol}
-    plain |= {"where": tuple(entry.get("where", {}).items()), "methods": tuple(entry.get("methods", ()))}
+    plain |= {"methods": tuple(entry.get("methods", ()))}
     lengths = [(bits,) for bits in entry["bits"]] if entry["layout"] == "columns" else [tuple(entry["bits"])]
     plain |= {"highest": entry["layout"] == "highest"}
     plain |= {"folds": tuple(board.folds) if entry["show"] == "mean_of_folds" else ()}

@@ -12,7 +12,6 @@ from reporting.leaderboard import TIDY, Board
 from reporting.leaderboard.boards import Boards, as_table, results_of
 from reporting.leaderboard.columns import SCORES, SHOWN, Column, parse
 from reporting.leaderboard.settings import as_bits, check_keys, paragraph
-from reporting.leaderboard.trials import Trial, best_score
 from reporting.printed.cells import Cells, cells
 from reporting.printed.legend import (
     budget_sentence,
@@ -23,7 +22,7 @@ from reporting.printed.legend import (
 from reporting.printed.markdown import escape_markdown, note_line
 from reporting.printed.marks import number
 from reporting.tables.model import Table
-from reporting.tables.runs import Results, RunCell, ScoreCell, whole_mean
+from reporting.tables.runs import Results, ScoreCell, whole_mean
 from reporting.tables.titles import (
     COLLAPSED,
     EN_DASH,
@@ -39,6 +38,8 @@ KEYS = {
     "protocol": str,
     "metric": str,
     "bits": (int, list),
+    "layout": str,
+    "spread": bool,
     "methods": list,
     "without": list,
     "columns": list,
@@ -60,14 +61,13 @@ COSTS = {"fit_seconds": "fit", "encode_seconds": "encode"}
 class _Data:
     """What the cells of a table are taken from.
 
-    printed: all cells, with those of ranges; tried: cell -> trials of its searches; best: whether the best of
+    printed: all cells, with those of ranges; best: whether the best of
     a column is in bold.
     """
 
     table: Table
     results: Results
     printed: Cells
-    tried: Mapping[RunCell, Sequence[Trial]]
     published: Mapping[ScoreCell, float]
     best: bool
 
@@ -88,6 +88,7 @@ def render(settings: Mapping, folder: Path, boards: Boards) -> str:
     if given["uncoded"] not in PLACES:
         raise ValueError(f"uncoded must be first, last or false, not {given['uncoded']!r}")
     defaults = {key: given.get(key) for key in ("protocol", "metric", "bits")}
+    defaults |= {key: settings[key] for key in ("layout", "spread") if key in settings}
     columns = parse(given.get("columns", ["score"]), defaults, boards)
     used = [boards[name] for name in dict.fromkeys(column.board for column in columns)]
     table = as_table(used, _blocks(columns), given.get("methods"), given.get("without", ()))
@@ -152,9 +153,8 @@ def _data(table: Table, used: Sequence[Board], given: Mapping, boards: Boards) -
     }
     results = results_of(table, used)
     printed = cells(frames.tidy(table, results), table)
-    tried = {cell: trials for board in used for cell, trials in boards.trials(board.protocol).items()}
     best = bool(given["best"]) and any(cell.rank == "best" for cell in printed.of.values())
-    return _Data(table, results, printed, tried, published, best)
+    return _Data(table, results, printed, published, best)
 
 
 def _rows(given: Mapping, data: _Data, boards: Boards) -> list[str]:
@@ -215,7 +215,7 @@ def _text(data: _Data, column: Column, method: str, bits: int) -> str:
         return number(value, column.decimals, "+")
     if column.show == "health":
         return f"{value:,.{column.decimals}f}"
-    return f"{value:.{0 if column.show == 'trials' else column.decimals}f}"
+    return f"{value:.{column.decimals}f}"
 
 
 def _score(data: _Data, column: Column, method: str, bits: int) -> str:
@@ -241,12 +241,8 @@ def _number(data: _Data, column: Column, method: str, bits: int) -> float | None
         return None if mean is None else mean - printed
     if column.show == "mean_of_folds":
         return whole_mean([data.mean(fold, column.metric, method, bits) for fold in column.folds])
-    if column.show == "best_trial":
-        return best_score(data.tried.get((column.protocol, method, bits), ()), dict(column.where))
     runs = list(data.results.cell(column.protocol, method, bits).values())
     done = [run for run in runs if run.status == "done"]
-    if column.show == "trials":
-        return next((run.tuning.trials for run in runs if run.tuning is not None), None)
     if column.show == "peak_memory":
         return max((run.peak_memory_mb for run in done if run.peak_memory_mb is not None), default=None)
     if column.show == "health":

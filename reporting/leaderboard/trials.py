@@ -7,11 +7,8 @@ after a column `tuning` with the name of the search.
 import csv
 import io
 import json
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from reporting.leaderboard import Board, csv_text
 from reporting.tables.runs import Run
@@ -23,44 +20,11 @@ TRIALS = ".trials.csv"
 SEARCH = ("tuning", "protocol", "method", "bits")
 
 
-@dataclass(frozen=True)
-class Trial:
-    """settings: all that the search may change; score: mean over the parts of the training set on which every
-    trial of its search was tried, None if it failed on one of them; seconds: of a processor, on all parts."""
-
-    settings: Mapping[str, Any]
-    score: float | None
-    seconds: float = 0.0
-
-
-def best_score(trials: Iterable[Trial], where: Mapping[str, Any]) -> float | None:
-    """The highest score of trials with these settings, None if none has one."""
-    scores = [
-        trial.score
-        for trial in trials
-        if trial.score is not None and all(trial.settings.get(key) == value for key, value in where.items())
-    ]
-    return max(scores, default=None)
-
-
-def published(board: Board, folder: str | Path) -> dict[tuple[str, str, int], list[Trial]]:
-    """(protocol or fold, method, bits) -> trials of its searches, of a board's file; {} if it has none."""
-    parts: dict[tuple[str, ...], dict[str, list[dict[str, str]]]] = {}
+def search_seconds(board: Board, folder: str | Path) -> dict[str, float]:
+    """Method -> processor seconds of all trials that were published of it; {} if the board has no trials."""
+    found: dict[str, float] = {}
     for row in read_rows(Path(folder, f"{board.protocol}{TRIALS}"), board.about):
-        parts.setdefault(_search(row), {}).setdefault(row["trial"], []).append(row)
-    found: dict[tuple[str, str, int], list[Trial]] = {}
-    for (_, protocol, method, bits), trials in parts.items():
-        # A trial that fails on a part is not tried on the others.
-        scores = [[row["score"] for row in rows] for rows in trials.values()]
-        common = min((len(of_trial) for of_trial in scores if all(of_trial)), default=0)
-        found.setdefault((protocol, method, int(bits)), []).extend(
-            Trial(
-                json.loads(rows[0]["settings"]),
-                statistics.fmean(map(float, of_trial[:common])) if all(of_trial) else None,
-                sum(float(row.get("seconds") or 0) for row in rows),
-            )
-            for rows, of_trial in zip(trials.values(), scores)
-        )
+        found[row["method"]] = found.get(row["method"], 0.0) + float(row.get("seconds") or 0)
     return found
 
 

@@ -1,6 +1,5 @@
 """Tables and figures of pages, made from the leaderboard: numbers, marks, errors, what `--check` notices."""
 
-import hashlib
 import itertools
 import json
 import re
@@ -167,68 +166,31 @@ def test_every_kind_of_column(folder):
           - {show: peak_memory, layout: highest}
           - {show: health, of: constant_bits, bits: 8, decimals: 1}
           - {show: health, of: entropy, bits: 8}
-          - {show: trials, bits: 8}
     """
     heading, _, talr, lsh = rendered(folder, settings).splitlines()
     assert heading == (
         "| Method | AP<sub>T</sub>, 8 bits | AP<sub>T</sub>, 16 bits "
         "| worst–best AP<sub>T</sub>, 8 bits | worst–best AP<sub>T</sub>, 16 bits "
-        "| AP@2 8 / 16 | fit s | encode 16 bits | peak MB | Constant bits | Entropy | trials |"
+        "| AP@2 8 / 16 | fit s | encode 16 bits | peak MB | Constant bits | Entropy |"
     )
     assert talr == (
         r"| TALR\_AP | 0.62‡ | 0.75 | 0.312–0.750 | 0.375–0.875 | 0.156‡ / 0.188 "
-        "| 8.5 / 16.5 | 1 | 1600 | 0.5 | 3.1 | 9 |"
+        "| 8.5 / 16.5 | 1 | 1600 | 0.5 | 3.1 |"
     )
     assert lsh == (
         "| LSH | 0.31 | 0.38 | 0.156–0.438 | 0.188–0.500 | 0.078 / 0.094 "
-        "| 8.5 / 16.5 | 1 | 1600 | 0.5 | 3.1 | 1 |"
+        "| 8.5 / 16.5 | 1 | 1600 | 0.5 | 3.1 |"
     )
 
 
-def search(folder, rows):
-    """Put trials of a search beside the board of p. rows: (method, trial, settings, scores; None: failed)."""
-    lines = ["tuning,protocol,method,bits,trial,partition,settings,score"]
-    for method, trial, settings, scores in rows:
-        text = json.dumps(settings).replace('"', '""')
-        for part, score in enumerate(scores):
-            lines.append(f'n,p,{method},8,{trial},{part},"{text}",{"" if score is None else score}')
-    made = ("\n".join(lines) + "\n").encode()
-    (folder / "p.trials.csv").write_bytes(made)
-    about = json.loads((folder / "p.provenance.json").read_text())
-    about["sha256"]["p.trials.csv"] = hashlib.sha256(made).hexdigest()
-    (folder / "p.provenance.json").write_text(json.dumps(about))
-
-
-def test_best_trials_of_a_search_by_their_settings(folder):
-    settings = """
-        protocol: p
-        bits: 8
-        methods: [talr, lsh]
-        uncoded: false
-        legend: false
-        columns:
-          - {show: best_trial, where: {head: linear}, heading: linear}
-          - {show: best_trial, where: {head: mlp, epochs: 9}, heading: mlp}
-          - best_trial
-    """
-    with pytest.raises(ValueError, match="p has no trials at 8 bits; it has: none"):
-        rendered(folder, settings)
-    search(
-        folder,
-        [
-            ("talr", 0, {"head": "linear"}, [0.5, 0.25]),
-            ("talr", 1, {"head": "linear"}, [0.75, None]),  # failed on a part: it has no score
-            ("talr", 2, {"head": "mlp", "epochs": 9}, [0.5, 0.75, 0.9, 0.9]),  # a finalist: two parts count
-            ("talr", 3, {"head": "mlp", "epochs": 5}, [0.75, 0.625]),
-        ],
+def test_layout_and_spread_of_all_columns_but_those_that_say_otherwise(folder):
+    settings = "{protocol: p, methods: [lsh], uncoded: false, legend: false, layout: joined, spread: false"
+    settings += ", columns: [score, {spread: true, layout: columns, bits: 8}]}"
+    heading, _, row = rendered(folder, settings).splitlines()
+    assert (
+        heading == "| Method | AP<sub>T</sub> 8 / 16 | 8 bits |"
+        and row == "| LSH | 0.312 / 0.375 | 0.312 ± 0.088 |"
     )
-    heading, _, *rows = rendered(folder, settings).splitlines()
-    assert heading == "| Method | linear | mlp | best trial 8 |"
-    assert rows == [r"| TALR\_AP | 0.375 | 0.625 | 0.688 |", "| LSH | – | – | – |"]
-    with pytest.raises(ValueError, match="no trial of p at 8 bits has head 'trees'"):
-        rendered(folder, settings.replace("head: mlp", "head: trees"))
-    with pytest.raises(ValueError, match="only the column best_trial takes where"):
-        rendered(folder, "{protocol: p, columns: [{show: score, where: {head: mlp}}]}")
 
 
 def test_columns_of_what_papers_print(folder):

@@ -78,7 +78,7 @@ def scores_of(protocol, method):
     return [row for row in rows if row["method"] == method], rows
 
 
-@pytest.mark.parametrize("protocol", ["cifar10_features", "digits", "cifar10_unseen"])
+@pytest.mark.parametrize("protocol", ["cifar10_splits", "digits", "cifar10_unseen"])
 @pytest.mark.parametrize("name", ["talr_ap", "itq", "onehot", "adsh"])
 def test_rows_of_the_leaderboard_are_those_of_its_files(name, protocol, pages):
     page = section(pages[f"methods/{name}.md"], "Leaderboard")

@@ -54,7 +54,7 @@ def mirflickr():
 # protocol -> (labels of its dataset; sizes of query, training, database; whether that holds the training set)
 PUBLISHED = {
     "cifar10_s1": (cifar10, (1_000, 5_000, 59_000), True),
-    "cifar10_features": (cifar10, (1_000, 5_000, 59_000), True),
+    "cifar10_splits_fold1": (cifar10, (1_000, 5_000, 59_000), True),
     "cifar10_s2": (cifar10, (10_000, 50_000, 50_000), True),
     "cifar10_unsupervised_1": (cifar10, (10_000, 50_000, 50_000), True),
     "cifar10_unsupervised_2": (cifar10, (10_000, 5_000, 50_000), True),
@@ -86,7 +86,7 @@ def test_sizes_of_the_splits(configuration, protocol, expected):
     assert len(np.intersect1d(split.training, split.database)) == (sizes[1] if inside else 0)
 
 
-@pytest.mark.parametrize("name", ["cifar10_s1", "cifar10_features", "imagenet100", "coco"])
+@pytest.mark.parametrize("name", ["cifar10_s1", "imagenet100", "coco"])
 def test_a_protocol_without_training_items_differs_in_its_database_alone(configuration, name):
     described, other = PUBLISHED[name][0], f"{name}_without_training"
     whole, without = (drawn(configuration, protocol, described) for protocol in (name, other))
