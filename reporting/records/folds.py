@@ -35,7 +35,7 @@ def merged_run(protocol: str, parts: Sequence[Run]) -> Run:
     """The run of a method, code length and seed, from those of its folds.
 
     Refused if a fold is, with that one's reason. It has the first fold's hyper-parameters, versions and
-    training, the seconds of all folds and the highest peak of memory.
+    training, the mean seconds of a fold and the highest peak of memory.
     """
     first = parts[0]
     for part in parts:
@@ -52,9 +52,9 @@ def merged_run(protocol: str, parts: Sequence[Run]) -> Run:
         curves=merged_curves(parts),
         health=merged_health({part.protocol: part.health for part in parts}),
         per_query={name: np.concatenate([part.per_query[name] for part in parts]) for name in names},
-        seconds=_together(sum, [part.seconds for part in parts], first.seconds),
-        fit_seconds=_together(sum, [part.fit_seconds for part in parts]),
-        encode_seconds=_together(sum, [part.encode_seconds for part in parts]),
+        seconds=_together(statistics.fmean, [part.seconds for part in parts], first.seconds),
+        fit_seconds=_together(statistics.fmean, [part.fit_seconds for part in parts]),
+        encode_seconds=_together(statistics.fmean, [part.encode_seconds for part in parts]),
         peak_memory_mb=_together(max, [part.peak_memory_mb for part in parts], first.peak_memory_mb),
         fingerprints={
             key: " ".join(dict.fromkeys(part.fingerprints[key] for part in parts if key in part.fingerprints))
