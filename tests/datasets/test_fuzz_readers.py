@@ -16,6 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import matconvnet_files
 import numpy as np
 import pytest
 import scipy.io
@@ -144,7 +145,7 @@ NETWORK = VGGF(CHANNELS, WIDTH)
 
 def network_file():
     with tempfile.TemporaryDirectory() as folder:
-        matconvnet.save(NETWORK, Path(folder, "network.mat"), "new")
+        matconvnet_files.save(NETWORK, Path(folder, "network.mat"))
         return Path(folder, "network.mat").read_bytes()
 
 

@@ -125,10 +125,12 @@ def write_archive(images, path):
 
 
 def write_weights(path):
-    import networks
-    from networks.weights import matconvnet
+    sys.path.insert(0, str(ROOT / "tests"))
+    import matconvnet_files
 
-    matconvnet.save(networks.make("vgg_f", seed=0), path)
+    import networks
+
+    matconvnet_files.save(networks.make("vgg_f", seed=0), path)
 
 
 class Silent(http.server.SimpleHTTPRequestHandler):

@@ -57,8 +57,9 @@ CONFIG["networks"]["tiny_vgg_f"]["options"] = VGG
 
 def write_sources(folder):
     """Striped pictures 32 x 32 by class, and a MatConvNet file of a small VGG-F with random weights."""
+    import matconvnet_files
+
     import networks
-    from networks.weights import matconvnet
 
     generator = np.random.default_rng(0)
     for index, name in enumerate(CLASSES):
@@ -69,7 +70,7 @@ def write_sources(folder):
             pixels[:, ::4] += 115 * (index == 1)
             Image.fromarray(pixels.astype(np.uint8)).save(folder / "pictures" / name / f"{number:02}.png")
     network = networks.make("vgg_f", seed=1, **VGG)
-    matconvnet.save(network, folder / "tiny-vgg-f.mat")
+    matconvnet_files.save(network, folder / "tiny-vgg-f.mat")
 
 
 @pytest.fixture

@@ -35,8 +35,9 @@ SIZES = {
 
 def write_sources(folder):
     """All archives, and files of a small VGG-F and AlexNet. Returns the sources of each dataset."""
+    import matconvnet_files
+
     import networks
-    from networks.weights import matconvnet
 
     # The modules that test the loaders write archives in the real layout.
     loaders = ("cifar10_binary", "nus_wide", "imagenet100", "coco")
@@ -68,7 +69,7 @@ def write_sources(folder):
     scipy.io.savemat(folder / "LabelMe_gist.mat", variables)
 
     for name in ("vgg_f", "caffe_alexnet"):
-        matconvnet.save(networks.make(name, seed=1, **VGG), folder / f"{name}.mat")
+        matconvnet_files.save(networks.make(name, seed=1, **VGG), folder / f"{name}.mat")
     return {
         "cifar10": ["cifar-10-binary.tar.gz"],
         "nus_wide": ["Groundtruth.zip", "ConceptsList.zip", "ImageList.zip", "Flickr.tar"],
