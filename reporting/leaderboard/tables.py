@@ -260,7 +260,7 @@ def _legend(data: _Data, columns: Sequence[Column]) -> list[str]:
     frame = data.printed.tidy
     frame = frame[~frame["metric"].str.endswith(RANGE)]
     methods = [method for method in frame["method"].unique() if method != UNCODED]
-    words = [_seeds(data, frame, columns), dagger_sentence(data.table, methods, "; never bold" * data.best)]
+    words = [_seeds(data, frame, columns), dagger_sentence(data.table, methods)]
     words += [earlier_sentence(data.table, methods), collapse_sentence(frame, data.table)]
     words.append(budget_sentence(frame, data.table))
     if any(column.show in COSTS for column in columns):

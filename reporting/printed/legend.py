@@ -95,18 +95,18 @@ def earlier_sentence(table: Table, methods: Iterable[str]) -> str:
     return f"{EARLIER} Run with an earlier implementation ({named})." if named else ""
 
 
-def uncoded_sentence(tidy_frame: pd.DataFrame, ranked: str = NOT_RANKED) -> str:
+def uncoded_sentence(tidy_frame: pd.DataFrame) -> str:
     """What the row of the features themselves is; "" for a table without it."""
     if not (tidy_frame["status"] == UNCODED).any():
         return ""
-    return f"{UNCODED_TITLE}: ranked by the features themselves, no code{ranked}."
+    return f"{UNCODED_TITLE}: ranked by the features themselves, no code{NOT_RANKED}."
 
 
-def bounds_sentence(tidy_frame: pd.DataFrame, table: Table, ranked: str = NOT_RANKED) -> str:
+def bounds_sentence(tidy_frame: pd.DataFrame, table: Table) -> str:
     """What baselines are; "" for a table without any."""
     if all(table.family(method) != BOUND for method in tidy_frame["method"]):
         return ""
-    return f"{FAMILIES[BOUND]}: codes of a linear classifier trained on the same features{ranked}."
+    return f"{FAMILIES[BOUND]}: codes of a linear classifier trained on the same features{NOT_RANKED}."
 
 
 def seeds_sentence(tidy_frame: pd.DataFrame) -> str:

@@ -187,11 +187,11 @@ def write_trials(results, name, *searches):
     (results / "tuning").mkdir(exist_ok=True)
     with (results / "tuning" / f"{name}.csv").open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["protocol", "method", "bits", "trial", "settings", "score", "chosen"])
+        writer.writerow(["protocol", "method", "bits", "trial", "settings", "score", "seconds", "chosen"])
         for protocol, method, tried in searches:
             for number, epochs in enumerate(tried):
                 settings, last = json.dumps({"epochs": epochs, "other": None}), number == len(tried) - 1
-                writer.writerow([protocol, method, 8, number, settings, number / 10, last])
+                writer.writerow([protocol, method, 8, number, settings, number / 10, 2.5, last])
 
 
 def test_every_trial_of_a_search_is_published_beside_the_scores_it_chose(results, capsys):
@@ -209,6 +209,8 @@ def test_every_trial_of_a_search_is_published_beside_the_scores_it_chose(results
 
     short = [("short", *search[:2]) for search in of_folds for _ in search[2]]
     assert searches() == short
+    costs = {run.method: run.search_seconds for run in Boards(folder).runs("p", ["trials"])}
+    assert costs["one"] == costs["two"] == 2.5 * len(short) / 2
     leaderboard.read("p", folder)
     publish(["t"], results, folder)  # without naming them they stay
     assert searches() == short
