@@ -31,7 +31,11 @@ def make_optimiser(
     # Adam fused: one pass over the parameters instead of ten, a tenth of the time on a CPU. SGD gains little,
     # and unfused it is bit for bit what people write themselves.
     if name == "sgd":
-        return _eager(torch.optim.SGD)(groups, learning_rate, momentum, weight_decay=weight_decay)
+        # On a CPU it is what PyTorch finds out by itself, in each step again.
+        on_cpu = all(one.device.type == "cpu" for group in groups for one in group["params"])
+        return _eager(torch.optim.SGD)(
+            groups, learning_rate, momentum, weight_decay=weight_decay, foreach=False if on_cpu else None
+        )
     if name == "rmsprop":
         return _eager(torch.optim.RMSprop)(
             groups, learning_rate, momentum=momentum, weight_decay=weight_decay

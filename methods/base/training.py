@@ -101,8 +101,9 @@ class Training:
     def _epoch(self, epoch):
         """One pass over the training set; returns the mean loss over its items, and how many were seen."""
         method = self.method
-        # On the device: asking for each loss would make it wait for each step.
-        total, seen = torch.zeros((), dtype=torch.float64, device=self.device), 0
+        # A GPU would wait for each step whose loss is asked for: there the sum stays on the device.
+        asked = self.device.type == "cpu"
+        total, seen = 0.0 if asked else torch.zeros((), dtype=torch.float64, device=self.device), 0
         method.network.train()
         drawn = method.draw_batches(len(self.training_set), epoch)
         batches = [batch for batch in drawn if len(batch) > 1]
@@ -114,13 +115,14 @@ class Training:
                 loss = self._loss(indices, items, (method.seed, epoch, step))
             except NotANumber:
                 self._refuse(epoch)
-            if self.device.type == "cpu" and not math.isfinite(loss.item()):
-                self._refuse(epoch)  # a GPU would wait: there the end of the epoch tells
+            value = loss.item() if asked else loss.detach().double()
+            if asked and not math.isfinite(value):
+                self._refuse(epoch)  # on a GPU the end of the epoch tells
             self._step(loss)
             self.state.iteration += 1
-            total += loss.detach().double() * len(indices)
+            total += value * len(indices)
             seen += len(indices)
-        mean = total.item() / max(seen, 1)
+        mean = float(total) / max(seen, 1)
         # The last step may have broken the weights after a loss that was still finite, and no loss of
         # training depends on running statistics.
         state = [*self.parameters, *method.network.buffers()]
