@@ -9,13 +9,15 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.sparse.linalg import eigsh
 
 from methods.base import HashingMethod, check_settings
 from methods.learners.kernels import draw_anchors, gaussian_kernel, mean_squared_distance_to
 
 _ROWS = 2048  # items whose kernel values are computed at once
 _RIDGE = 1e-6
+_SMALL = 64  # rows of a matrix whose eigenvectors LAPACK finds as fast as ARPACK
 
 
 @dataclass(kw_only=True)
@@ -62,17 +64,22 @@ class ScalableGraphHashing(HashingMethod):
         self.value_means = values.mean(axis=0)
         values -= self.value_means
         left, right = graph_factors(items, self.rho)
-        residual = self.bits * (values.T @ left) @ (values.T @ right).T
-        residual = (residual + residual.T) / 2
         gram = values.T @ values
         gram[np.diag_indices_from(gram)] += _RIDGE
+        # A bit's weights maximise w' M w where w' gram w = 1; M alone changes from bit to bit. With
+        # gram = L L' they are L'^-1 v, v the leading eigenvector of L^-1 M L'^-1.
+        root = cholesky(gram, lower=True)
+        residual = whitened(self.bits * (values.T @ left) @ (values.T @ right).T, root)
         self.weights = np.empty((len(gram), self.bits))
-        coded = np.zeros((len(gram), self.bits))  # K' sgn(K w) of each bit
+        coded = np.zeros((len(gram), self.bits))  # L^-1 K' sgn(K w) of each bit
         order = [*range(self.bits), *generator.permutation(self.bits)]
+        start = generator.standard_normal(len(gram))
         for step, bit in enumerate(order):
             residual += np.outer(coded[:, bit], coded[:, bit])
-            self.weights[:, bit] = leading_direction(residual, gram)
-            coded[:, bit] = values.T @ np.where(values @ self.weights[:, bit] > 0, 1.0, -1.0)
+            direction = leading_eigenvector(residual, start)
+            self.weights[:, bit] = solve_triangular(root, direction, lower=True, trans="T")
+            signs = np.where(values @ self.weights[:, bit] > 0, 1.0, -1.0)
+            coded[:, bit] = solve_triangular(root, values.T @ signs, lower=True)
             residual -= np.outer(coded[:, bit], coded[:, bit])
             training_set.log(
                 {
@@ -112,7 +119,16 @@ def graph_factors(items, rho):
     )
 
 
-def leading_direction(matrix, gram):
-    """w with w' gram w = 1 that maximises w' matrix w; both symmetric (m, m), gram positive definite."""
-    last = len(gram) - 1
-    return eigh(matrix, gram, subset_by_index=[last, last])[1][:, 0]
+def whitened(matrix, root):
+    """L^-1 S L'^-1, S the symmetric part of a matrix (m, m), L its lower triangular `root` (m, m)."""
+    half = solve_triangular(root, (matrix + matrix.T) / 2, lower=True)
+    whole = solve_triangular(root, half.T, lower=True)
+    return (whole + whole.T) / 2
+
+
+def leading_eigenvector(matrix, start):
+    """v of length 1 that maximises v' matrix v, symmetric (m, m); start: where to begin, (m,)."""
+    last = len(matrix) - 1
+    if last < _SMALL:
+        return eigh(matrix, subset_by_index=[last, last])[1][:, 0]
+    return eigsh(matrix, 1, which="LA", v0=start)[1][:, 0]

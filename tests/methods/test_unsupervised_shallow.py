@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from scipy.linalg import eigh
+from scipy.linalg import cholesky, eigh, solve_triangular
 from sklearn.decomposition import PCA
 
 from methods.agh import AnchorGraphHashing
 from methods.base import Refusal, TrainingSet
 from methods.learners.kernels import gaussian_kernel, squared_distances
 from methods.pcah import PCAH
-from methods.sgh import ScalableGraphHashing, graph_factors, leading_direction
+from methods.sgh import ScalableGraphHashing, graph_factors, leading_eigenvector, whitened
 from methods.sh import SpectralHashing, lowest_modes
 from methods.sign import Sign
 from methods.sph import SphericalHashing, mean_forces
@@ -192,12 +192,15 @@ def test_sgh_factors_approximate_the_graph():
     assert np.abs(left @ right.T - graph).max() < 0.42
 
 
-def test_sgh_direction_solves_the_generalised_eigenproblem():
+@pytest.mark.parametrize("size", [1, 7, 90])
+def test_sgh_direction_solves_the_generalised_eigenproblem(size):
     generator = np.random.default_rng(1)
-    matrix, half = generator.normal(size=(7, 7)), generator.normal(size=(7, 9))
-    matrix, gram = matrix + matrix.T, half @ half.T
-    values, full = eigh(matrix, gram)
-    found = leading_direction(matrix, gram)
+    matrix, half = generator.normal(size=(size, size)), generator.normal(size=(size, size + 2))
+    gram = half @ half.T
+    values, full = eigh((matrix + matrix.T) / 2, gram)
+    root = cholesky(gram, lower=True)
+    direction = leading_eigenvector(whitened(matrix, root), generator.normal(size=size))
+    found = solve_triangular(root, direction, lower=True, trans="T")
     assert found @ gram @ found == pytest.approx(1)
     assert found @ matrix @ found == pytest.approx(values[-1])
     assert abs(found @ gram @ full[:, -1]) == pytest.approx(1)
