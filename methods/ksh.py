@@ -8,11 +8,11 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh
 from scipy.special import expit
 
 from methods.base import Refusal, check_settings
 from methods.base.supervision import affinity_blocks, single_classes
+from methods.learners.eigenproblem import LeadingEigenvector
 from methods.learners.kernels import KernelHashing, draw_anchors, gaussian_kernel, mean_squared_distance_to
 
 _RIDGE = 1e-8  # of the mean variance of a kernel value: anchors that repeat leave the problem solvable
@@ -70,7 +70,7 @@ class KSH(KernelHashing):
         values = gaussian_kernel(items, self.anchor_items, self.variance)
         means = values.mean(axis=0)
         values -= means
-        residual = Residual(Similarity(training_set, rows), self.bits, values)
+        residual = Residual(Similarity(training_set, rows), self.bits, values, generator)
         self.weights = np.empty((len(means), self.bits))
         for bit in range(self.bits):
             start = residual.leading_direction()
@@ -94,23 +94,30 @@ class KSH(KernelHashing):
     def _refine(self, residual, values, start):
         """Accelerated gradient on -phi' R phi from `start`; (the last point, steps taken)."""
         point, momentum_point, momentum, step = start, start, 1.0, 1.0
-        value = residual.smooth(values @ point)[0]
+        # K is large: what it makes of a point follows from what it made of those that the point is a sum of.
+        outputs = momentum_outputs = values @ start
+        value = residual.smooth(outputs)[0]
         steps = 0
         while steps < self.max_steps:
             steps += 1
-            base, gradient = residual.smooth(values @ momentum_point)
+            base, gradient = residual.smooth(momentum_outputs)
             gradient = values.T @ gradient
+            gradient_outputs = values @ gradient
             squared = float(gradient @ gradient)
             for _ in range(_MOST_HALVINGS):
-                new = momentum_point - gradient / step
-                new_value = residual.smooth(values @ new)[0]
+                new_outputs = momentum_outputs - gradient_outputs / step
+                new_value = residual.smooth(new_outputs)[0]
                 if new_value <= base - squared / (2 * step):
                     break
                 step *= 2
+            new = momentum_point - gradient / step
             new_momentum = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
-            momentum_point = new + (momentum - 1) / new_momentum * (new - point)
+            onward = (momentum - 1) / new_momentum
+            momentum_point = new + onward * (new - point)
+            momentum_outputs = new_outputs + onward * (new_outputs - outputs)
+            momentum = new_momentum
             change = abs(new_value - value)
-            point, value, momentum = new, new_value, new_momentum
+            point, outputs, value = new, new_outputs, new_value
             if change / len(values) <= self.tolerance:
                 break
         return point, steps
@@ -161,15 +168,15 @@ class Similarity:
 
 
 class Residual:
-    """R = bits S - sum of h h' over the bits so far, and K'RK, which the eigenproblem needs."""
+    """R = bits S - sum of h h' over the bits so far, and the eigenproblem of K'RK and K'K."""
 
-    def __init__(self, similarity, bits, values):
+    def __init__(self, similarity, bits, values, generator):
         self.similarity, self.bits, self.values = similarity, bits, values
         self.codes = np.zeros((len(values), 0))
-        self.projected = bits * values.T @ similarity.times(values)
-        self.gram = values.T @ values
-        ridge = _RIDGE * np.trace(self.gram) / len(self.gram)
-        self.gram[np.diag_indices_from(self.gram)] += ridge
+        gram = values.T @ values
+        gram[np.diag_indices_from(gram)] += _RIDGE * np.trace(gram) / len(gram)
+        projected = bits * values.T @ similarity.times(values)
+        self.problem = LeadingEigenvector(projected, gram, generator)
         self.norm = bits**2 * float(len(values)) ** 2  # of R, squared
 
     def times(self, vector):
@@ -177,9 +184,7 @@ class Residual:
 
     def leading_direction(self):
         """The leading generalised eigenvector a of (K'RK, K'K), scaled to |K a|^2 = n."""
-        last = len(self.gram) - 1
-        symmetric = (self.projected + self.projected.T) / 2
-        vector = eigh(symmetric, self.gram, subset_by_index=[last, last])[1][:, 0]
+        vector = self.problem.find()
         length = np.linalg.norm(self.values @ vector)
         if length == 0:
             raise Refusal("ksh: the kernel values of the training items are all the same")
@@ -198,8 +203,7 @@ class Residual:
     def subtract(self, code):
         self.norm += float(len(code)) ** 2 - 2 * self.agreement(code)
         self.codes = np.column_stack([self.codes, code])
-        projection = self.values.T @ code
-        self.projected = self.projected - np.outer(projection, projection)
+        self.problem.add(self.values.T @ code, -1)
 
     def squared_norm(self):
         """|R|^2 per pair."""

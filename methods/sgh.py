@@ -9,15 +9,13 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cholesky, eigh, solve_triangular
-from scipy.sparse.linalg import eigsh
 
 from methods.base import HashingMethod, check_settings
+from methods.learners.eigenproblem import LeadingEigenvector
 from methods.learners.kernels import draw_anchors, gaussian_kernel, mean_squared_distance_to
 
 _ROWS = 2048  # items whose kernel values are computed at once
 _RIDGE = 1e-6
-_SMALL = 64  # rows of a matrix whose eigenvectors LAPACK finds as fast as ARPACK
 
 
 @dataclass(kw_only=True)
@@ -66,21 +64,16 @@ class ScalableGraphHashing(HashingMethod):
         left, right = graph_factors(items, self.rho)
         gram = values.T @ values
         gram[np.diag_indices_from(gram)] += _RIDGE
-        # A bit's weights maximise w' M w where w' gram w = 1; M alone changes from bit to bit. With
-        # gram = L L' they are L'^-1 v, v the leading eigenvector of L^-1 M L'^-1.
-        root = cholesky(gram, lower=True)
-        residual = whitened(self.bits * (values.T @ left) @ (values.T @ right).T, root)
+        residual = self.bits * (values.T @ left) @ (values.T @ right).T
         self.weights = np.empty((len(gram), self.bits))
-        coded = np.zeros((len(gram), self.bits))  # L^-1 K' sgn(K w) of each bit
+        coded = np.zeros((len(gram), self.bits))  # K' sgn(K w) of each bit
         order = [*range(self.bits), *generator.permutation(self.bits)]
-        start = generator.standard_normal(len(gram))
+        problem = LeadingEigenvector(residual, gram, generator)
         for step, bit in enumerate(order):
-            residual += np.outer(coded[:, bit], coded[:, bit])
-            direction = leading_eigenvector(residual, start)
-            self.weights[:, bit] = solve_triangular(root, direction, lower=True, trans="T")
-            signs = np.where(values @ self.weights[:, bit] > 0, 1.0, -1.0)
-            coded[:, bit] = solve_triangular(root, values.T @ signs, lower=True)
-            residual -= np.outer(coded[:, bit], coded[:, bit])
+            problem.add(coded[:, bit], 1)
+            self.weights[:, bit] = problem.find()
+            coded[:, bit] = values.T @ np.where(values @ self.weights[:, bit] > 0, 1.0, -1.0)
+            problem.add(coded[:, bit], -1)
             training_set.log(
                 {
                     "bit": step % self.bits + 1,
@@ -117,18 +110,3 @@ def graph_factors(items, rho):
     return np.hstack([slope * decay * items, level * decay, one]), np.hstack(
         [slope * decay * items, level * decay, -one]
     )
-
-
-def whitened(matrix, root):
-    """L^-1 S L'^-1, S the symmetric part of a matrix (m, m), L its lower triangular `root` (m, m)."""
-    half = solve_triangular(root, (matrix + matrix.T) / 2, lower=True)
-    whole = solve_triangular(root, half.T, lower=True)
-    return (whole + whole.T) / 2
-
-
-def leading_eigenvector(matrix, start):
-    """v of length 1 that maximises v' matrix v, symmetric (m, m); start: where to begin, (m,)."""
-    last = len(matrix) - 1
-    if last < _SMALL:
-        return eigh(matrix, subset_by_index=[last, last])[1][:, 0]
-    return eigsh(matrix, 1, which="LA", v0=start)[1][:, 0]
