@@ -1,10 +1,13 @@
 """The leading generalised eigenvector of a matrix that changes by products of vectors, from bit to bit."""
 
+from contextlib import suppress
+
 import numpy as np
 from scipy.linalg import cholesky, eigh, solve_triangular
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
 _SMALL = 64  # rows of a matrix whose eigenvectors LAPACK finds as fast as ARPACK
+_RESTARTS = 50  # of ARPACK, which mostly needs five
 
 
 class LeadingEigenvector:
@@ -29,9 +32,12 @@ class LeadingEigenvector:
 
     def find(self):
         """w, (m,)."""
+        return solve_triangular(self.root, self._direction(), lower=True, trans="T")
+
+    def _direction(self):
         last = len(self.matrix) - 1
-        if last < _SMALL:
-            direction = eigh(self.matrix, subset_by_index=[last, last])[1][:, 0]
-        else:
-            direction = eigsh(self.matrix, 1, which="LA", v0=self.start)[1][:, 0]
-        return solve_triangular(self.root, direction, lower=True, trans="T")
+        if last >= _SMALL:
+            # Where the largest eigenvalue is tiny beside the smallest, ARPACK's criterion is below rounding.
+            with suppress(ArpackNoConvergence):
+                return eigsh(self.matrix, 1, which="LA", v0=self.start, maxiter=_RESTARTS)[1][:, 0]
+        return eigh(self.matrix, subset_by_index=[last, last])[1][:, 0]

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from scipy.linalg import eigh
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.decomposition import PCA
 
 from methods.agh import AnchorGraphHashing
@@ -208,6 +209,16 @@ def test_leading_eigenvectors_are_those_of_the_generalised_problem(size):
         assert found @ gram @ found == pytest.approx(1)
         assert found @ matrix @ found == pytest.approx(values[-1])
         assert abs(found @ gram @ full[:, -1]) == pytest.approx(1)
+
+
+def test_leading_eigenvectors_that_arpack_does_not_find():
+    generator = np.random.default_rng(2)
+    basis, _ = np.linalg.qr(generator.normal(size=(90, 90)))
+    matrix = basis @ np.diag([1e-9, *-np.logspace(2, 9, 89)]) @ basis.T
+    with pytest.raises(ArpackNoConvergence):
+        eigsh(matrix, 1, which="LA", v0=generator.normal(size=90), maxiter=50)
+    found = LeadingEigenvector(matrix, np.eye(90), generator).find()
+    assert abs(found @ basis[:, 0]) == pytest.approx(1)
 
 
 def test_sgh_reproduces_the_graph_better_than_random_hyperplanes():
