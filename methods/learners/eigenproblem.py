@@ -7,7 +7,7 @@ from scipy.linalg import cholesky, eigh, solve_triangular
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
 _SMALL = 64  # rows of a matrix whose eigenvectors LAPACK finds as fast as ARPACK
-_RESTARTS = 50  # of ARPACK, which mostly needs five
+_RESTARTS = 50  # of ARPACK, which mostly needs a few
 
 
 class LeadingEigenvector:
