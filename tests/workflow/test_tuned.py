@@ -114,7 +114,8 @@ def of_search(method, bits, trials, chosen=0, protocol="tiny", **given):
     for settings, scores in trials:
         scored = [{"score": one, "seconds": 1.5, "status": "scored", "reason": None} for one in scores or ()]
         lost = [{"score": None, "seconds": 0.5, "status": "refused", "reason": "too, few"}]
-        made.append({"settings": settings, "origin": "drawn", "evaluations": scored or lost, "rung": 1})
+        trial = {"settings": settings, "origin": "drawn", "rung": 1, "confirmations": []}
+        made.append(trial | {"evaluations": scored or lost})
     search = RULE | {"seconds": None}
     found = {"protocol": protocol, "method": method, "bits": bits, "search": search, "unchanged": given}
     return json.loads(json.dumps(found | {"trials": made, "chosen": chosen}))

@@ -20,6 +20,7 @@ from workflow.tuning.search import (
     TooLong,
     TooMuchWork,
     check_work,
+    confirm,
     partition,
     search,
     validation_score,
@@ -316,6 +317,36 @@ def test_the_settings_as_they_are_are_followed_from_their_own_values():
     values = {"rate": 5.0, "depth": 4, "kind": "c"}
     best, further, _ = widened(lambda rate, depth, kind: -abs(np.log(rate / 45)), {}, 9, values=values)
     assert further == [{"rate": 15.0}, {"rate": 45.0}, {"rate": 135.0}] and best == {"rate": 45.0}
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_last_rung_chooses_among_the_best_of_the_rungs_before(sign):
+    """The best one and the next best on the partitions that they have in common, on scores of their own."""
+    before = [[0.9, 0.8, 0.7], [0.6, 0.9], [0.8, 0.6], [0.9, 0.3], [0.99], [0.95, None]]
+    trials = [Trial({"place": place}) for place in range(len(before))]
+    for trial, scores in zip(trials, before):
+        trial.evaluations = [{"score": None if one is None else sign * one} for one in scores]
+    after = {0: [0.5, 0.7], 1: [0.5, 0.9], 2: [0.9, 0.5]}
+
+    def evaluate(settings, repeat):
+        return {"score": sign * after[settings["place"]][repeat]}
+
+    rule = {"trials": 3, "partitions": 2}
+    assert confirm(trials, 0, evaluate, quiet, rule, (1, 2, 3), sign == 1) == 1  # as good as 2, and earlier
+    assert [trial.rung for trial in trials] == [4, 4, 4, 0, 0, 0]
+    assert [len(trial.confirmations) for trial in trials] == [2, 2, 2, 0, 0, 0]
+    assert [len(trial.evaluations) for trial in trials] == [len(scores) for scores in before]
+
+
+def test_the_best_trial_stays_where_the_last_rung_has_no_score():
+    trials = [Trial({"place": place}, evaluations=[{"score": 0.5 + place}]) for place in range(3)]
+
+    def lost(settings, repeat):
+        return {"score": None if repeat else 0.5}
+
+    rule = {"trials": 2, "partitions": 4}
+    assert confirm(trials, 2, lost, quiet, rule, (1,)) == 2
+    assert [len(trial.confirmations) for trial in trials] == [0, 2, 2]  # the one without a score ends it
 
 
 def test_a_search_without_any_score_is_not_continued():

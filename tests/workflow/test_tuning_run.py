@@ -1,7 +1,7 @@
 """A tuning through the real Snakefile: its files, and a table that runs with what it chose."""
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
@@ -22,6 +22,7 @@ bits: [8]
 trials: 4
 rungs: [1, 2]
 widen: 2
+confirm: {fit: 0.7, trials: 2, partitions: 3}
 shares: {fit: 0.5, query: 0.2}
 space: {learning_rate: {log_uniform: [0.01, 1.0]}, epochs: [1, 2, 3]}
 trial_settings: {batch_size: 7}
@@ -53,13 +54,15 @@ def test_a_table_runs_with_what_a_tuning_chose(laboratory, tuned):
     trials = defaultdict(list)
     for row in laboratory.rows("tuning/mine.csv"):
         trials[row["method"], int(row["trial"])].append(row)
-    assert [len(trials["lsh", 0])] == [2] and ("lsh", 1) not in trials
+    assert len(trials["lsh", 0]) == 2 and ("lsh", 1) not in trials
     made = [trials["talr_ap", number] for number in range(len(trials) - 1)]
     origins = [rows[0]["origin"] for rows in made]
     assert origins[:5] == ["as given", "candidate", "drawn", "drawn", "drawn"] and len(made) <= 7
     assert all(origin.startswith("beyond ") for origin in origins[5:])
     assert json.loads(made[1][0]["settings"])["momentum"] == 0.3
-    means = [np.mean([float(row["score"]) for row in rows]) if len(rows) == 2 else -1 for rows in made]
+    confirmed = [[row for row in rows if row["fit"] == "0.7"] for rows in made]
+    assert Counter(map(len, confirmed)) == {3: 2, 0: len(made) - 2}
+    means = [np.mean([float(row["score"]) for row in rows]) if rows else -1 for rows in confirmed]
     (chosen,) = (number for number, rows in enumerate(made) if rows[0]["chosen"] == "True")
     assert means[chosen] == max(means)
     # The stale choice was no part of the start; drawn settings stand in the file of choices.
@@ -78,6 +81,7 @@ def test_a_table_runs_with_what_a_tuning_chose(laboratory, tuned):
     counts = {row["method"]: row["trials"] for row in laboratory.rows("tiny.tidy.csv")}
     assert counts == {"lsh": "1", "talr_ap": str(len(made)), "published": "1"}
     searched = "4 trials, given candidates and up to 2 further, on 1, then 2 parts of the training set"
+    searched += ", the best 2 again fitted on 70% of it"
     line = f"{searched}, with batch_size 7; default settings, no search, for published"
     title = laboratory.text("tiny.md").replace("TALR-AP", "talr_ap").replace("\\", "")
     assert f"Unequal hyper-parameter search: {line}." in title
@@ -93,6 +97,10 @@ def test_a_table_runs_with_what_a_tuning_chose(laboratory, tuned):
         for size in (7, given["batch_size"])
     }
     assert float(made[0][0]["score"]) == scores[7] != scores[given["batch_size"]]
+    last = confirmed[chosen][2]
+    all_settings = given | json.loads(last["settings"]) | {"batch_size": 7}
+    shares = TUNING["shares"] | {"fit": 0.7}
+    assert float(last["score"]) == validation_score(talr, protocol, 8, all_settings, "ap", shares, 2)
 
     before = laboratory.stamps("results/tuning/**/*")
     with_choices(laboratory, "results/tuning/mine.yaml", tuned)
@@ -105,9 +113,10 @@ def test_a_table_runs_with_what_a_tuning_chose(laboratory, tuned):
     for row in laboratory.rows("tuning/mine.csv"):
         if row["method"] == "talr_ap":
             longer[row["origin"], row["settings"]].append((row["score"], row["seconds"]))
-    assert len(longer) > TUNING["trials"] and max(map(len, longer.values())) == 3
+    assert len(longer) > TUNING["trials"] and max(map(len, longer.values())) == 3 + 3
     for rows in made:
         again = longer.get((rows[0]["origin"], rows[0]["settings"]), [])
         for before, after in zip(rows, again):
-            assert (before["score"], before["seconds"]) == after
+            if before["fit"] == "0.5":
+                assert (before["score"], before["seconds"]) == after
     assert sum(rows[0]["settings"] in {settings for _, settings in longer} for rows in made) >= 5

@@ -15,7 +15,7 @@ def work(options):
     from tiebench.metrics import resolve
     from workflow.stages.checkpoints import checkpoint_path, decided_by
     from workflow.stages.protocol_data import ProtocolData
-    from workflow.tuning.search import Evaluated, check_work, search, validation_score, widen
+    from workflow.tuning.search import Evaluated, check_work, confirm, search, validation_score, widen
     from workflow.tuning.spaces import draw_trials, restricted, with_candidates
 
     rule, given = settings["search"], settings["hyperparameters"]
@@ -42,30 +42,39 @@ def work(options):
     unlimited = [trial.settings for trial in trials if trial.origin in ("as given", "candidate")]
     title = f"{options.name}/{options.protocol}/{options.method}/{options.bits} bits"
 
-    def score(trial, repeat):
-        if trial not in unlimited:
-            check_work(trial, rule.get("work") or ())
-        chosen, parts, most = given | trial | in_trials, rule["shares"], evaluate.limit(trial)
-        return validation_score(
-            method_class, protocol, options.bits, chosen, rule["metric"], parts, repeat, most, rule["seed"]
-        )
-
     # Which trials are made does not decide their scores: a longer search continues a shorter one.
     of_scores = {
         key: value for key, value in settings.items() if key not in ("spaces", "candidates", "search")
     }
-    of_scores |= {key: rule.get(key) for key in ("metric", "shares", "seed", "trial_settings")}
+    of_scores |= {key: rule.get(key) for key in ("metric", "seed", "trial_settings")}
     code = decided_by(settings["class"], settings["network"], weights)
     place = f"tuning/{options.name}/{options.protocol}/{options.method}/{options.bits}"
-    path = checkpoint_path(place, [code, protocol.fingerprints, of_scores], "jsonl")
-    evaluate = Evaluated(path, score, rule["seconds"], unlimited)
+
+    def evaluated(shares, seconds):
+        def score(trial, repeat):
+            if trial not in unlimited:
+                check_work(trial, rule.get("work") or ())
+            chosen, most = given | trial | in_trials, made.limit(trial)
+            return validation_score(
+                method_class, protocol, options.bits, chosen, rule["metric"], shares, repeat, most, rule["seed"]
+            )
+
+        decides = [code, protocol.fingerprints, of_scores | {"shares": shares}]
+        made = Evaluated(checkpoint_path(place, decides, "jsonl"), score, seconds, unlimited)
+        return made
+
     higher_is_better = resolve(rule["metric"])[0].higher_is_better
     report, rungs = _job.Progress(title), rule["rungs"]
+    evaluate = evaluated(rule["shares"], rule["seconds"])
     best = search(trials, evaluate, report, rungs, higher_is_better, spares)
     best = widen(trials, best, spaces, whole, rule["widen"], evaluate, report, rungs, higher_is_better)
     if trials[best].mean is None:
         reason = trials[best].evaluations[-1]["reason"]
         raise ValueError(f"{title}: none of {len(trials)} trials has a score; the first: {reason}")
+    if last := rule.get("confirm"):
+        # These trials have ended within any limit of seconds on fewer items.
+        evaluate = evaluated(rule["shares"] | {"fit": last["fit"]}, None)
+        best = confirm(trials, best, evaluate, report, last, rungs, higher_is_better)
     found = {"protocol": options.protocol, "method": options.method, "bits": options.bits}
     found |= {"search": {"name": options.name} | rule}
     changed = set().union(*spaces, *(trial.settings for trial in trials))

@@ -12,7 +12,7 @@ import json
 import yaml
 
 # Keys of a tuning. (Of its candidates, the rule keeps whether there were any.)
-RULE = ("trials", "widen", "rungs", "work", "seconds", "metric", "shares", "seed", "trial_settings")
+RULE = ("trials", "widen", "rungs", "confirm", "work", "seconds", "metric", "shares", "seed", "trial_settings")
 COLUMNS = (
     "protocol",
     "method",
@@ -20,6 +20,7 @@ COLUMNS = (
     "trial",
     "origin",
     "partition",
+    "fit",
     "settings",
     "score",
     "seconds",
@@ -79,16 +80,19 @@ def _scored(search):
 def trials(searches):
     """CSV of all trials of searches: one row for each partition of the training set that one was fitted on.
 
-    `settings` are the values of all hyper-parameters that the search may change.
+    `fit` is the share of the items that it was fitted on, `settings` are the values of all hyper-parameters that the search may change.
     """
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for search in searches:
+        rule = search["search"]
         for index, trial in enumerate(search["trials"]):
-            for partition, evaluation in enumerate(trial["evaluations"]):
+            parts = [(rule["shares"]["fit"], one) for one in enumerate(trial["evaluations"])]
+            parts += [(rule["confirm"]["fit"], one) for one in enumerate(trial["confirmations"])]
+            for fit, (partition, evaluation) in parts:
                 row = {key: search[key] for key in ("protocol", "method", "bits")} | evaluation
-                row |= {"trial": index, "partition": partition}
+                row |= {"trial": index, "partition": partition, "fit": fit}
                 row |= {key: trial[key] for key in ("origin", "rung")}
                 row["settings"] = json.dumps(search["unchanged"] | trial["settings"], sort_keys=True)
                 writer.writerow(row | {"chosen": index == search["chosen"]})

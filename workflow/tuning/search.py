@@ -3,9 +3,10 @@
 Quasi-random search by successive halving, the same number of scored trials for every method: each trial is
 fitted on a part of the training set and scored with held-out queries against a validation database of the
 form that the protocol's has; the best quarter of the trials continues with more partitions and seeds, until
-the last rung. The first trial is the settings as they are, so that a search does not end below them on the
+the last of these rungs. The first trial is the settings as they are, so that a search does not end below them on the
 validation parts. A trial without a score is replaced by a further draw. A best trial at an end of an axis is
-then followed beyond it, by a bounded number of further trials.
+then followed beyond it, by a bounded number of further trials. A last rung may fit the best few again on a
+larger part: what is best for fewer items is not always best for more.
 """
 
 import json
@@ -203,6 +204,31 @@ def widen(trials, best, spaces, values, most, evaluate, report, rungs, higher_is
             best = len(trials) - 1
         most -= 1
     return best
+
+
+def confirm(trials, best, evaluate, report, rule, rungs, higher_is_better=True):
+    """Score the best trials again, fitted on another share, and return the index of the best one then.
+
+    evaluate: as of `search`, with that share; rule: {"trials": how many, "partitions": …}. The trials are
+    `best` and the next best on the partitions that the last but one of `rungs` (the last of one) has: fewer
+    trials have more. One without a score here is below all others; where none has one, `best` stays.
+    """
+    compared = rungs[-2:][0]
+    able = [
+        index
+        for index, trial in enumerate(trials)
+        if trial.mean is not None and len(trial.evaluations) >= compared
+    ]
+    able.sort(key=lambda index: (index != best, -_worth(trials[index], higher_is_better, compared), index))
+    able = able[: rule["trials"]] if len(able) > 1 else []  # one alone is chosen already
+    found = {}
+    for place, index in enumerate(able, start=1):
+        mean = trials[index].confirm(evaluate, rule["partitions"])
+        trials[index].rung = len(rungs) + 1
+        report({"rung": len(rungs) + 1, "trial": f"{place}/{len(able)}", "score": mean})
+        if mean is not None:
+            found[index] = mean if higher_is_better else -mean
+    return max(sorted(found), key=found.__getitem__, default=best)
 
 
 def _worth(trial, higher_is_better, partitions=None):

@@ -25,13 +25,15 @@ class Trial:
     settings: what they change; space: index of the space that they belong to; origin: "as given",
     "candidate", "drawn", or "beyond <hyper-parameter>". evaluations: one per partition, as
     `workflow.tuning.search.Evaluated` returns them; the last one may have no score, and is then the last that
-    was made. rung: number of rungs that the trial took part in.
+    was made. confirmations: the same of the last rung, which fits on another share. rung: number of rungs that
+    the trial took part in.
     """
 
     settings: dict[str, Any]
     space: int = 0
     origin: str = "drawn"
     evaluations: list[dict[str, Any]] = field(default_factory=list)
+    confirmations: list[dict[str, Any]] = field(default_factory=list)
     rung: int = 0
 
     def evaluate(self, evaluate, repeats):
@@ -46,8 +48,18 @@ class Trial:
 
     def mean_of(self, partitions):
         """`mean` of the first partitions alone; None: of all."""
-        scores = [one["score"] for one in self.evaluations[:partitions]]
-        return None if None in scores else float(np.mean(scores)) if scores else math.nan
+        return _mean(self.evaluations[:partitions])
+
+    def confirm(self, evaluate, repeats):
+        """Score the trial on the partitions of the last rung, until one has no score: the mean, or None."""
+        while len(self.confirmations) < repeats and _mean(self.confirmations) is not None:
+            self.confirmations.append(evaluate(self.settings, len(self.confirmations)))
+        return _mean(self.confirmations)
+
+
+def _mean(evaluations):
+    scores = [one["score"] for one in evaluations]
+    return None if None in scores else float(np.mean(scores)) if scores else math.nan
 
 
 def restricted(spaces, parameters):
