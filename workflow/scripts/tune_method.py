@@ -54,10 +54,8 @@ def work(options):
         def score(trial, repeat):
             if trial not in unlimited:
                 check_work(trial, rule.get("work") or ())
-            chosen, most = given | trial | in_trials, made.limit(trial)
-            return validation_score(
-                method_class, protocol, options.bits, chosen, rule["metric"], shares, repeat, most, rule["seed"]
-            )
+            fit = options.bits, given | trial | in_trials, rule["metric"], shares, repeat
+            return validation_score(method_class, protocol, *fit, made.limit(trial), rule["seed"])
 
         decides = [code, protocol.fingerprints, of_scores | {"shares": shares}]
         made = Evaluated(checkpoint_path(place, decides, "jsonl"), score, seconds, unlimited)
@@ -80,9 +78,8 @@ def work(options):
     changed = set().union(*spaces, *(trial.settings for trial in trials))
     found |= {"unchanged": {name: whole[name] for name in sorted(changed)}}
     write_json(options.output, found | {"trials": [asdict(trial) for trial in trials], "chosen": best})
-    _job.log.info(
-        "%s: %.4f with %s", title, trials[best].mean, trials[best].settings or "the settings as they are"
-    )
+    won = trials[best]
+    _job.log.info("%s: %.4f with %s", title, won.last_mean, won.settings or "the settings as they are")
 
 
 if __name__ == "__main__":

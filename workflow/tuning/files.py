@@ -12,7 +12,10 @@ import json
 import yaml
 
 # Keys of a tuning. (Of its candidates, the rule keeps whether there were any.)
-RULE = ("trials", "widen", "rungs", "confirm", "work", "seconds", "metric", "shares", "seed", "trial_settings")
+RULE = (
+    *("trials", "widen", "rungs", "confirm", "work"),
+    *("seconds", "metric", "shares", "seed", "trial_settings"),
+)
 COLUMNS = (
     "protocol",
     "method",
@@ -80,7 +83,8 @@ def _scored(search):
 def trials(searches):
     """CSV of all trials of searches: one row for each partition of the training set that one was fitted on.
 
-    `fit` is the share of the items that it was fitted on, `settings` are the values of all hyper-parameters that the search may change.
+    `fit` is the share of the items that it was fitted on, `settings` are the values of all hyper-parameters
+    that the search may change.
     """
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")

@@ -25,8 +25,8 @@ class Trial:
     settings: what they change; space: index of the space that they belong to; origin: "as given",
     "candidate", "drawn", or "beyond <hyper-parameter>". evaluations: one per partition, as
     `workflow.tuning.search.Evaluated` returns them; the last one may have no score, and is then the last that
-    was made. confirmations: the same of the last rung, which fits on another share. rung: number of rungs that
-    the trial took part in.
+    was made. confirmations: the same of the last rung, which fits on another share. rung: number of rungs
+    that the trial took part in.
     """
 
     settings: dict[str, Any]
@@ -51,10 +51,14 @@ class Trial:
         return _mean(self.evaluations[:partitions])
 
     def confirm(self, evaluate, repeats):
-        """Score the trial on the partitions of the last rung, until one has no score: the mean, or None."""
+        """Score the trial on the partitions of the last rung, until one has no score."""
         while len(self.confirmations) < repeats and _mean(self.confirmations) is not None:
             self.confirmations.append(evaluate(self.settings, len(self.confirmations)))
-        return _mean(self.confirmations)
+
+    @property
+    def last_mean(self):
+        """`mean` of the last rung, if the trial took part in it."""
+        return _mean(self.confirmations or self.evaluations)
 
 
 def _mean(evaluations):
