@@ -27,7 +27,7 @@ NOT_RANKED = "; neither best nor second"
 # What `workflow.configuration.hyperparameters.budget_words` writes, and published files have.
 RULE = re.compile(
     r"(?P<trials>\d+) trials(?P<candidates>, the given ones)?(?: and up to (?P<more>\d+) more)?"
-    r"(?:, on (?P<parts>[\d/]+) parts?)?(?:, the best (?P<best>\d+) again on (?P<share>\d+%))?"
+    r"(?:, on (?P<parts>[\d/]+) parts?)?(?P<again>(?:, the best \d+ again on \d+%)*)"
     r"(?:, with (?P<settings>.+?))?(?P<work>(?:, [\w ]+ up to [\d.e+]+)*)(?:, (?P<seconds>[\d.]+) s)?"
 )
 
@@ -166,9 +166,7 @@ def in_words(budget: str) -> str:
     words += f", at most {found['seconds']} s each" if found["seconds"] else ""
     if parts := found["parts"]:
         words += f", on {parts.replace('/', ', then ')} part{'' if parts == '1' else 's'} of the training set"
-    if best := found["best"]:
-        words += f", the best {best} again fitted on {found['share']} of it"
-    words += found["work"]
+    words += found["again"].replace(" again on ", " again fitted on ") + found["work"]
     return words + (f", with {found['settings']}" if found["settings"] else "")
 
 

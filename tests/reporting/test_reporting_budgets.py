@@ -102,9 +102,10 @@ def test_one_protocol_is_not_named():
             "on 3, then 8 parts of the training set",
         ),
         (
-            "24 trials, on 1/3 parts, the best 6 again on 80%, with k 9, trees x depth up to 80, a up to 2",
-            "24 trials, on 1, then 3 parts of the training set, the best 6 again fitted on 80% of it, "
-            "trees x depth up to 80, a up to 2, with k 9",
+            "24 trials, on 1/3 parts, the best 6 again on 80%, the best 2 again on 90%, with k 9, "
+            "trees x depth up to 80, a up to 2",
+            "24 trials, on 1, then 3 parts of the training set, the best 6 again fitted on 80%, "
+            "the best 2 again fitted on 90%, trees x depth up to 80, a up to 2, with k 9",
         ),
         ("a rule of another program", "a rule of another program"),
     ],

@@ -22,6 +22,7 @@ from workflow.tuning.search import (
     check_work,
     confirm,
     partition,
+    ranked,
     search,
     validation_score,
     widen,
@@ -320,7 +321,7 @@ def test_the_settings_as_they_are_are_followed_from_their_own_values():
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_a_last_rung_chooses_among_the_best_of_the_rungs_before(sign):
+def test_rungs_of_larger_shares_choose_among_the_best_of_the_rungs_before(sign):
     """The best one and the next best on the partitions that they have in common, on scores of their own."""
     before = [[0.9, 0.8, 0.7], [0.6, 0.9], [0.8, 0.6], [0.9, 0.3], [0.99], [0.95, None]]
     trials = [Trial({"place": place}) for place in range(len(before))]
@@ -331,22 +332,35 @@ def test_a_last_rung_chooses_among_the_best_of_the_rungs_before(sign):
     def evaluate(settings, repeat):
         return {"score": sign * after[settings["place"]][repeat]}
 
-    rule = {"trials": 3, "partitions": 2}
-    assert confirm(trials, 0, evaluate, quiet, rule, (1, 2, 3), sign == 1) == 1  # as good as 2, and earlier
-    assert [trial.rung for trial in trials] == [4, 4, 4, 0, 0, 0]
-    assert [len(trial.confirmations) for trial in trials] == [2, 2, 2, 0, 0, 0]
+    order = ranked(trials, 0, (1, 2, 3), sign == 1)
+    assert order == [0, 1, 2, 3]
+    order = confirm(trials, order, evaluate, quiet, {"trials": 3, "partitions": 2}, 4, sign == 1)
+    assert order == [1, 2, 0]  # 1 is as good as 2, and earlier
+    assert [[len(scores) for scores in trial.confirmations] for trial in trials] == [
+        [2],
+        [2],
+        [2],
+        [],
+        [],
+        [],
+    ]
+    order = confirm(trials, order, evaluate, quiet, {"trials": 2, "partitions": 1}, 5, sign == 1)
+    assert order == [2, 1] and trials[2].last_mean == sign * 0.9
+    assert [trial.rung for trial in trials] == [4, 5, 5, 0, 0, 0]
     assert [len(trial.evaluations) for trial in trials] == [len(scores) for scores in before]
 
 
-def test_the_best_trial_stays_where_the_last_rung_has_no_score():
+def test_trials_stay_as_they_were_where_none_has_a_score_on_a_larger_share():
     trials = [Trial({"place": place}, evaluations=[{"score": 0.5 + place}]) for place in range(3)]
 
     def lost(settings, repeat):
         return {"score": None if repeat else 0.5}
 
-    rule = {"trials": 2, "partitions": 4}
-    assert confirm(trials, 2, lost, quiet, rule, (1,)) == 2
-    assert [len(trial.confirmations) for trial in trials] == [0, 2, 2]  # the one without a score ends it
+    order = ranked(trials, 2, (1,))
+    assert order == [2, 1, 0]
+    assert confirm(trials, order, lost, quiet, {"trials": 2, "partitions": 4}, 2) == order
+    # The one without a score ends it.
+    assert [[len(scores) for scores in trial.confirmations] for trial in trials] == [[], [2], [2]]
 
 
 def test_a_search_without_any_score_is_not_continued():

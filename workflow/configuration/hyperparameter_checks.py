@@ -124,8 +124,9 @@ def check_tuning(configuration, name, tuning):
                 configuration.fail((*place, both[0]), "is among the trial_settings, too")
     if tuning["shares"]["fit"] + tuning["shares"]["query"] >= 1:
         configuration.fail((*where, "shares"), "fit and query together must leave a database")
-    if (last := tuning["confirm"]) and last["fit"] + tuning["shares"]["query"] >= 1:
-        configuration.fail((*where, "confirm", "fit"), "must leave a database beside the queries")
+    for number, last in enumerate(tuning["confirm"]):
+        if last["fit"] + last.get("query", tuning["shares"]["query"]) >= 1:
+            configuration.fail((*where, f"confirm[{number}]"), "fit and query together must leave a database")
 
 
 def _check_space(configuration, where, methods, parameter, values):

@@ -72,7 +72,7 @@ def budget_words(search):
         words += f" and up to {search['widen']} more"
     if rungs := search.get("rungs"):
         words += f", on {'/'.join(map(str, rungs))} part{'s' if rungs[-1] > 1 else ''}"
-    if last := search.get("confirm"):
+    for last in search.get("confirm") or ():
         words += f", the best {last['trials']} again on {last['fit']:.0%}"
     if more := search.get("trial_settings"):
         words += f", with {', '.join(f'{name} {value}' for name, value in more.items())}"

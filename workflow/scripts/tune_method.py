@@ -15,7 +15,7 @@ def work(options):
     from tiebench.metrics import resolve
     from workflow.stages.checkpoints import checkpoint_path, decided_by
     from workflow.stages.protocol_data import ProtocolData
-    from workflow.tuning.search import Evaluated, check_work, confirm, search, validation_score, widen
+    from workflow.tuning.search import Evaluated, check_work, confirm, ranked, search, validation_score, widen
     from workflow.tuning.spaces import draw_trials, restricted, with_candidates
 
     rule, given = settings["search"], settings["hyperparameters"]
@@ -69,16 +69,18 @@ def work(options):
     if trials[best].mean is None:
         reason = trials[best].evaluations[-1]["reason"]
         raise ValueError(f"{title}: none of {len(trials)} trials has a score; the first: {reason}")
-    if last := rule.get("confirm"):
+    order = ranked(trials, best, rungs, higher_is_better)
+    for rung, last in enumerate(rule.get("confirm") or (), start=len(rungs) + 1):
+        shares = rule["shares"] | {key: last[key] for key in ("fit", "query") if key in last}
         # These trials have ended within any limit of seconds on fewer items.
-        evaluate = evaluated(rule["shares"] | {"fit": last["fit"]}, None)
-        best = confirm(trials, best, evaluate, report, last, rungs, higher_is_better)
+        evaluate = evaluated(shares, None)
+        order = confirm(trials, order, evaluate, report, last, rung, higher_is_better)
     found = {"protocol": options.protocol, "method": options.method, "bits": options.bits}
     found |= {"search": {"name": options.name} | rule}
     changed = set().union(*spaces, *(trial.settings for trial in trials))
     found |= {"unchanged": {name: whole[name] for name in sorted(changed)}}
-    write_json(options.output, found | {"trials": [asdict(trial) for trial in trials], "chosen": best})
-    won = trials[best]
+    write_json(options.output, found | {"trials": [asdict(trial) for trial in trials], "chosen": order[0]})
+    won = trials[order[0]]
     _job.log.info("%s: %.4f with %s", title, won.last_mean, won.settings or "the settings as they are")
 
 

@@ -93,7 +93,8 @@ def trials(searches):
         rule = search["search"]
         for index, trial in enumerate(search["trials"]):
             parts = [(rule["shares"]["fit"], one) for one in enumerate(trial["evaluations"])]
-            parts += [(rule["confirm"]["fit"], one) for one in enumerate(trial["confirmations"])]
+            for last, evaluations in zip(rule.get("confirm") or (), trial["confirmations"]):
+                parts += [(last["fit"], one) for one in enumerate(evaluations)]
             for fit, (partition, evaluation) in parts:
                 row = {key: search[key] for key in ("protocol", "method", "bits")} | evaluation
                 row |= {"trial": index, "partition": partition, "fit": fit}

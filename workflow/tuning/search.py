@@ -206,12 +206,9 @@ def widen(trials, best, spaces, values, most, evaluate, report, rungs, higher_is
     return best
 
 
-def confirm(trials, best, evaluate, report, rule, rungs, higher_is_better=True):
-    """Score the best trials again, fitted on another share, and return the index of the best one then.
-
-    evaluate: as of `search`, with that share; rule: {"trials": how many, "partitions": …}. The trials are
-    `best` and the next best on the partitions that the last but one of `rungs` (the last of one) has: fewer
-    trials have more. One without a score here is below all others; where none has one, `best` stays.
+def ranked(trials, best, rungs, higher_is_better=True):
+    """Indexes of the trials that the rungs let compare: `best`, then by the mean on the partitions of the
+    last rung but one, which more trials reach than the last (of the last where there is one).
     """
     compared = rungs[-2:][0]
     able = [
@@ -219,16 +216,27 @@ def confirm(trials, best, evaluate, report, rule, rungs, higher_is_better=True):
         for index, trial in enumerate(trials)
         if trial.mean is not None and len(trial.evaluations) >= compared
     ]
-    able.sort(key=lambda index: (index != best, -_worth(trials[index], higher_is_better, compared), index))
-    able = able[: rule["trials"]] if len(able) > 1 else []  # one alone is chosen already
+    return sorted(
+        able, key=lambda index: (index != best, -_worth(trials[index], higher_is_better, compared), index)
+    )
+
+
+def confirm(trials, order, evaluate, report, rule, rung, higher_is_better=True):
+    """Score the best trials again, fitted on another share, and return their indexes, the best first.
+
+    order: of `ranked`, or of the rung before; evaluate: as of `search`, with that share; rule: {"trials": how
+    many, "partitions": …}; rung: its number. Those without a score are left out; where none has one, `order`
+    stays.
+    """
+    able = order[: rule["trials"]] if len(order) > 1 else []  # one alone is chosen already
     found = {}
     for place, index in enumerate(able, start=1):
         trials[index].confirm(evaluate, rule["partitions"])
-        trials[index].rung, mean = len(rungs) + 1, trials[index].last_mean
-        report({"rung": len(rungs) + 1, "trial": f"{place}/{len(able)}", "score": mean})
+        trials[index].rung, mean = rung, trials[index].last_mean
+        report({"rung": rung, "trial": f"{place}/{len(able)}", "score": mean})
         if mean is not None:
             found[index] = mean if higher_is_better else -mean
-    return max(sorted(found), key=found.__getitem__, default=best)
+    return sorted(found, key=lambda index: (-found[index], index)) or order
 
 
 def _worth(trial, higher_is_better, partitions=None):

@@ -25,15 +25,15 @@ class Trial:
     settings: what they change; space: index of the space that they belong to; origin: "as given",
     "candidate", "drawn", or "beyond <hyper-parameter>". evaluations: one per partition, as
     `workflow.tuning.search.Evaluated` returns them; the last one may have no score, and is then the last that
-    was made. confirmations: the same of the last rung, which fits on another share. rung: number of rungs
-    that the trial took part in.
+    was made. confirmations: the same of each rung that fits on another share. rung: number of rungs that the
+    trial took part in.
     """
 
     settings: dict[str, Any]
     space: int = 0
     origin: str = "drawn"
     evaluations: list[dict[str, Any]] = field(default_factory=list)
-    confirmations: list[dict[str, Any]] = field(default_factory=list)
+    confirmations: list[list[dict[str, Any]]] = field(default_factory=list)
     rung: int = 0
 
     def evaluate(self, evaluate, repeats):
@@ -51,14 +51,16 @@ class Trial:
         return _mean(self.evaluations[:partitions])
 
     def confirm(self, evaluate, repeats):
-        """Score the trial on the partitions of the last rung, until one has no score."""
-        while len(self.confirmations) < repeats and _mean(self.confirmations) is not None:
-            self.confirmations.append(evaluate(self.settings, len(self.confirmations)))
+        """Score the trial on the partitions of a further rung, until one has no score."""
+        scored: list[dict[str, Any]] = []
+        self.confirmations.append(scored)
+        while len(scored) < repeats and _mean(scored) is not None:
+            scored.append(evaluate(self.settings, len(scored)))
 
     @property
     def last_mean(self):
-        """`mean` of the last rung, if the trial took part in it."""
-        return _mean(self.confirmations or self.evaluations)
+        """`mean` of the last rung that the trial took part in."""
+        return _mean(self.confirmations[-1] if self.confirmations else self.evaluations)
 
 
 def _mean(evaluations):
