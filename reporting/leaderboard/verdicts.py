@@ -1,6 +1,6 @@
 """Claims of a paper, judged on the leaderboard's runs, as a Markdown table of a page."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +10,7 @@ from reporting.leaderboard import TIDY
 from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.settings import as_bits, check_keys, listed, paragraph, read_yaml
 from reporting.printed.markdown import escape_markdown
-from reporting.tables.runs import Results, Run
-from tiebench.messages import joined
+from reporting.tables.runs import Results
 
 KEYS = {
     "claims": str,
@@ -21,10 +20,9 @@ KEYS = {
     "bits": (int, list),
     "methods": list,
     "without": list,
-    "instead": dict,
 }
 # What an entry of `each` may say.
-PART = ("protocol", "metric", "bits", "methods", "without", "instead")
+PART = ("protocol", "metric", "bits", "methods", "without")
 ELSEWHERE = "The paper states its claims for other data."
 COUNTS = (
     "In brackets: comparisons that are significant for the claim, against it, not significant, and with too "
@@ -78,7 +76,6 @@ def render(settings: Mapping, folder: Path, boards: Boards) -> str:
         lines.append(f"| {' | '.join([named, *cells])} |")
     words = [f"What [verdicts]({boards.link(folder, 'verdicts.md')}) mean."]
     words += [COUNTS] if side_by_side else []
-    words += _replaced(parts, boards)
     if all(one["elsewhere"] for found in judged for one in found.values()):
         words.append(ELSEWHERE)
     links = (f"[{name}]({boards.link(folder)}{name}{TIDY})" for name in protocols)
@@ -88,16 +85,14 @@ def render(settings: Mapping, folder: Path, boards: Boards) -> str:
 
 def _judged(part, files, boards):
     """Verdicts of claims on the runs of the protocols of a part, with the table of these."""
-    metric, instead = part.get("metric", "ap"), part.get("instead") or {}
+    metric = part.get("metric", "ap")
     blocks = [
         {"protocol": name, "metric": metric, "bits": as_bits(part.get("bits") or boards[name].bits)}
         for name in listed(part["protocol"])
     ]
-    boards.model(blocks, list(instead))  # names of rows that do not exist are an error
-    without = [*part.get("without", ()), *instead.values()]
-    table, found = boards.model(blocks, part.get("methods"), without, ["per_query"])
+    table, found = boards.model(blocks, part.get("methods"), part.get("without", ()), ["per_query"])
     table = replace(table, titles=boards.titles)
-    results = Results.of(table, _instead(found, instead), found.uncoded)
+    results = Results.of(table, found, found.uncoded)
     return verdicts.judge(files, table, results), table
 
 
@@ -107,34 +102,6 @@ def _brief(one: Mapping | None) -> str:
         return "–"
     outcomes = [figure["outcome"] for figure in one["figures"]]
     return f"{one['verdict']} ({'/'.join(str(outcomes.count(kind)) for kind in OUTCOMES)})"
-
-
-def _replaced(parts, boards):
-    """Which rows enter in place of others, in words; [] for none."""
-    found = {
-        (boards[name].about["methods"][run["method"]]["title"], run["bits"])
-        for part in parts
-        for name in listed(part["protocol"])
-        for run in boards[name].runs
-        if run["method"] in (part.get("instead") or {}).values()
-    }
-    titles, lengths = (sorted({cell[place] for cell in found}) for place in (0, 1))
-    return [f"At {joined(lengths)} bits the rows of {joined(titles)} are judged."] if found else []
-
-
-def _instead(runs: Iterable[Run], instead: Mapping[str, str]) -> list[Run]:
-    """Runs with those of other rows in place of a method's, wherever these rows have runs.
-
-    instead: method -> the row of the same method that is better justified, such as one without a cap of time.
-    """
-    runs = list(runs)
-    cells = {run.cell for run in runs}
-    names = {name: method for method, name in instead.items()}
-    return [
-        replace(run, method=names.get(run.method, run.method))
-        for run in runs
-        if (run.protocol, instead.get(run.method), run.bits) not in cells
-    ]
 
 
 def _claims(path: Path) -> list[dict]:

@@ -89,30 +89,6 @@ def test_some_claims_some_methods_some_lengths(folder):
     assert verdicts.ELSEWHERE in " ".join(elsewhere.split())
 
 
-def test_a_better_justified_row_enters_in_place_of_another_where_it_has_scores(folder, monkeypatch):
-    """A claim on ITQ that is judged by TALR's runs, at the one length that TALR is given."""
-    board = Boards(folder / "leaderboard")["p"]
-    board.runs[:] = [run for run in board.runs if (run["method"], run["bits"]) != ("talr", 16)]
-    boards = Boards(folder / "leaderboard")
-    boards._read = {"p": board}.__getitem__
-    choose(folder, "above")
-    judged = []
-    original = claims.judge
-
-    def judge(*given):
-        judged.extend(original(*given))
-        return judged
-
-    monkeypatch.setattr(claims, "judge", judge)
-    settings = {"claims": "some.yaml", "protocol": "p", "instead": {"itq": "talr"}}
-    verdicts.render(settings, folder, boards)
-    of = {(run["method"], run["bits"]): [] for run in board.runs}
-    for run in board.runs:
-        of[run["method"], run["bits"]].append(run["ap"])
-    left = [figure["left"] for figure in judged[0]["figures"]]
-    assert left == pytest.approx([np.mean(of["talr", 8]), np.mean(of["itq", 16])])
-
-
 def test_a_column_a_protocol(folder):
     """Side by side: the verdict of each column is that of its own table, with its comparisons counted."""
     settings = "{claims: claims.yaml, each: [p, {protocol: p, methods: [itq, lsh]}]}"
@@ -153,7 +129,6 @@ def test_a_page_is_checked_and_rewritten(folder):
         ("{claims: claims.yaml, protocol: p, bits: 12}", "no codes of 12 bits"),
         ("{claims: claims.yaml, protocol: p, columns: []}", "unknown key 'columns' of a table of claims"),
         ("{claims: some.yaml, protocol: p}", "no claim of some.yaml is about"),
-        ("{claims: claims.yaml, protocol: p, instead: {itq: tal}}", "no method 'tal' there; did you mean"),
         ("{claims: nowhere.yaml, protocol: p}", "nowhere.yaml cannot be read"),
         ("{claims: list.yaml, protocol: p}", "list.yaml holds no claims"),
     ],
