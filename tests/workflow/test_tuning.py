@@ -359,6 +359,7 @@ def test_trials_stay_as_they_were_where_none_has_a_score_on_a_larger_share():
     order = ranked(trials, 2, (1,))
     assert order == [2, 1, 0]
     assert confirm(trials, order, lost, quiet, {"trials": 2, "partitions": 4}, 2) == order
+    assert trials[2].last_mean == 2.5  # of the rungs before
     # The one without a score ends it.
     assert [[len(scores) for scores in trial.confirmations] for trial in trials] == [[], [2], [2]]
 

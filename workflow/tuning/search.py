@@ -3,10 +3,10 @@
 Quasi-random search by successive halving, the same number of scored trials for every method: each trial is
 fitted on a part of the training set and scored with held-out queries against a validation database of the
 form that the protocol's has; the best quarter of the trials continues with more partitions and seeds, until
-the last of these rungs. The first trial is the settings as they are, so that a search does not end below them
-on the validation parts. A trial without a score is replaced by a further draw. A best trial at an end of an
-axis is then followed beyond it, by a bounded number of further trials. A last rung may fit the best few again
-on a larger part: what is best for fewer items is not always best for more.
+the last of these rungs. The first trial is the settings as they are, so that these rungs do not end below
+them on the validation parts. A trial without a score is replaced by a further draw. A best trial at an end of
+an axis is then followed beyond it, by a bounded number of further trials. Further rungs may fit the best few
+again on a larger part: what is best for fewer items is not always best for more.
 """
 
 import json
@@ -231,8 +231,8 @@ def confirm(trials, order, evaluate, report, rule, rung, higher_is_better=True):
     able = order[: rule["trials"]] if len(order) > 1 else []  # one alone is chosen already
     found = {}
     for place, index in enumerate(able, start=1):
-        trials[index].confirm(evaluate, rule["partitions"])
-        trials[index].rung, mean = rung, trials[index].last_mean
+        mean = trials[index].confirm(evaluate, rule["partitions"])
+        trials[index].rung = rung
         report({"rung": rung, "trial": f"{place}/{len(able)}", "score": mean})
         if mean is not None:
             found[index] = mean if higher_is_better else -mean

@@ -51,16 +51,18 @@ class Trial:
         return _mean(self.evaluations[:partitions])
 
     def confirm(self, evaluate, repeats):
-        """Score the trial on the partitions of a further rung, until one has no score."""
+        """Score the trial on the partitions of a further rung, until one has no score: the mean, or None."""
         scored: list[dict[str, Any]] = []
         self.confirmations.append(scored)
         while len(scored) < repeats and _mean(scored) is not None:
             scored.append(evaluate(self.settings, len(scored)))
+        return _mean(scored)
 
     @property
     def last_mean(self):
-        """`mean` of the last rung that the trial took part in."""
-        return _mean(self.confirmations[-1] if self.confirmations else self.evaluations)
+        """`mean` of the last rung in which the trial has one, None if it has none."""
+        means = map(_mean, reversed([self.evaluations, *self.confirmations]))
+        return next((mean for mean in means if mean is not None), None)
 
 
 def _mean(evaluations):
