@@ -33,9 +33,14 @@ SHOWN = {
     "encode_seconds": Shown("encode s", 1, "not timed"),
     "peak_memory": Shown("peak MB", 0),
     "health": Shown(),
+    "search": Shown(),
 }
-# Of the health of codes that printed tables show: heading and decimals.
-HEALTH = {column: (heading, decimals) for heading, _, column, decimals in PRINTED}
+# What `of` names: of the health of codes, as printed tables show it, and of the searches that chose
+# hyper-parameters: heading and decimals.
+OF = {
+    "health": {column: (heading, decimals) for heading, _, column, decimals in PRINTED},
+    "search": {"trials": ("trials", 0), "minutes": ("core minutes", 1), "ends": ("at ends of axes", 0)},
+}
 SCORES = ("score", "range", "published", "difference", "folds", "mean_of_folds")
 # How the code lengths of an entry are laid out: a column each, in one column, or the highest of them (of
 # differences, that which is farthest from 0).
@@ -61,8 +66,8 @@ class Column:
     show: one of SHOWN, a single fold as "score"; protocol: or fold; board: the protocol that it belongs to;
     bits: one, or several that stand in one cell; highest: whether one value stands for all of them, the
     largest, or of differences the one that is farthest from 0;
-    of: which value of the codes' health; folds: those whose mean is shown; methods: the only rows that have
-    the column, () for all.
+    of: which value of the codes' health, or of a search; folds: those whose mean is shown; methods: the only
+    rows that have the column, () for all.
     """
 
     show: str
@@ -108,15 +113,16 @@ def _entry(given: Any, defaults: Mapping, boards: Boards) -> dict:
     entry["bits"] = as_bits(entry.get("bits") or board.bits)
     if entry["show"] in SCORES:
         boards.check(entry["protocol"], entry["metric"], entry["bits"])
-    if entry["show"] == "health":
+    own = SHOWN[entry["show"]].decimals
+    if entry["show"] in OF:
         of_codes = [name.removeprefix("health.") for name in board.runs[0] if name.startswith("health.")]
-        if entry["of"] not in of_codes:
-            near = did_you_mean(entry["of"], of_codes)[1:]
-            raise ValueError(f"unknown health {entry['of']!r}: `of` is{near}")
+        values = of_codes if entry["show"] == "health" else [*OF["search"]]
+        if entry["of"] not in values:
+            near = did_you_mean(entry["of"], values)[1:]
+            raise ValueError(f"unknown {entry['show']} {entry['of']!r}: `of` is{near}")
+        own = _of(entry)[1]
     if entry["show"] in ("folds", "mean_of_folds") and not board.folds:
         raise ValueError(f"{board.protocol} has no folds")
-    of_health = HEALTH.get(entry["of"], ("", 1))[1]
-    own = of_health if entry["show"] == "health" else SHOWN[entry["show"]].decimals
     return {"decimals": own} | entry
 
 
@@ -142,8 +148,8 @@ def _heading(entry: Mapping, board: Board, protocol: str, kinds: Iterable[tuple[
     show, several = entry["show"], len(entry["bits"]) > 1
     if show == "folds":
         return fold_title(board, protocol) + (", {bits} bits" if several else "")
-    if show == "health":
-        return HEALTH.get(entry["of"], (entry["of"].replace("_", " "), 1))[0]
+    if show in OF:
+        return _of(entry)[0] + (", {bits} bits" if several and entry["layout"] == "columns" else "")
     name = metric_name(entry["metric"])
     if show == "range":
         return f"worst\N{EN DASH}best {name}, {{bits}} bits"
@@ -154,6 +160,11 @@ def _heading(entry: Mapping, board: Board, protocol: str, kinds: Iterable[tuple[
     words = [board.about["title"]] if len({protocol for protocol, _ in kinds}) > 1 else []
     words += [name] if len({metric for _, metric in kinds}) > 1 else []
     return ", ".join([*words, "{bits} bits"])
+
+
+def _of(entry: Mapping) -> tuple[str, int]:
+    """Heading and decimals of what a column's `of` names."""
+    return OF[entry["show"]].get(entry["of"], (entry["of"].replace("_", " "), 1))
 
 
 def metric_name(metric: str) -> str:

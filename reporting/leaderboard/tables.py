@@ -12,6 +12,7 @@ from reporting.leaderboard import TIDY, Board
 from reporting.leaderboard.boards import Boards, as_table, results_of
 from reporting.leaderboard.columns import SCORES, SHOWN, Column, parse
 from reporting.leaderboard.settings import as_bits, check_keys, paragraph
+from reporting.leaderboard.trials import Search, searches
 from reporting.printed.cells import Cells, cells
 from reporting.printed.legend import (
     budget_sentence,
@@ -62,7 +63,7 @@ class _Data:
     """What the cells of a table are taken from.
 
     printed: all cells, with those of ranges; best: whether the best of
-    a column is in bold.
+    a column is in bold; searches: board, method and code length -> its searches, where a column shows them.
     """
 
     table: Table
@@ -70,6 +71,7 @@ class _Data:
     printed: Cells
     published: Mapping[ScoreCell, float]
     best: bool
+    searches: Mapping[tuple[str, str, int], Search]
 
     def mean(self, protocol: str, metric: str, method: str, bits: int) -> float | None:
         """The mean of a cell, None where it is not known."""
@@ -92,7 +94,8 @@ def render(settings: Mapping, folder: Path, boards: Boards) -> str:
     columns = parse(given.get("columns", ["score"]), defaults, boards)
     used = [boards[name] for name in dict.fromkeys(column.board for column in columns)]
     table = as_table(used, _blocks(columns), given.get("methods"), given.get("without", ()))
-    data = _data(table, used, given, boards)
+    searched = {column.board for column in columns if column.show == "search"}
+    data = _data(table, used, given, {name: searches(boards[name], boards.folder) for name in searched})
     methods = _rows(given, data, boards)
     # A heading may hold Markdown and HTML, but no end of its cell.
     lines = [_line("Method", [column.heading.replace("|", "\\|") for column in columns])]
@@ -144,7 +147,7 @@ def _blocks(columns: Iterable[Column]) -> list[dict]:
     ]
 
 
-def _data(table: Table, used: Sequence[Board], given: Mapping, boards: Boards) -> _Data:
+def _data(table: Table, used: Sequence[Board], given: Mapping, of_boards: Mapping[str, Mapping]) -> _Data:
     published = {
         (cell["protocol"], cell["metric"], cell["method"], int(cell["bits"])): float(cell["published"])
         for board in used
@@ -154,7 +157,8 @@ def _data(table: Table, used: Sequence[Board], given: Mapping, boards: Boards) -
     results = results_of(table, used)
     printed = cells(frames.tidy(table, results), table)
     best = bool(given["best"]) and any(cell.rank == "best" for cell in printed.of.values())
-    return _Data(table, results, printed, published, best)
+    of_cells = {(name, *cell): search for name, found in of_boards.items() for cell, search in found.items()}
+    return _Data(table, results, printed, published, best, of_cells)
 
 
 def _rows(given: Mapping, data: _Data, boards: Boards) -> list[str]:
@@ -208,6 +212,8 @@ def _text(data: _Data, column: Column, method: str, bits: int) -> str:
         low, high = (data.printed.of[column.protocol, name, method, bits].mean for name in names)
         known = not math.isnan(low + high)
         return f"{low:.{column.decimals}f}{EN_DASH}{high:.{column.decimals}f}" if known else EN_DASH
+    if column.show == "search":
+        return _searched(data, column, method, bits)
     value = _number(data, column, method, bits)
     if value is None:
         return EN_DASH
@@ -216,6 +222,14 @@ def _text(data: _Data, column: Column, method: str, bits: int) -> str:
     if column.show == "health":
         return f"{value:,.{column.decimals}f}"
     return f"{value:.{column.decimals}f}"
+
+
+def _searched(data: _Data, column: Column, method: str, bits: int) -> str:
+    search = data.searches.get((column.board, method, bits))
+    value = None if search is None else getattr(search, column.of)
+    if value is None:
+        return EN_DASH
+    return (", ".join(value) or "none") if column.of == "ends" else f"{value:.{column.decimals}f}"
 
 
 def _score(data: _Data, column: Column, method: str, bits: int) -> str:

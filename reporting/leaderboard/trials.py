@@ -8,6 +8,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from reporting.leaderboard import Board, csv_text
@@ -18,6 +19,38 @@ from tiebench.leaderboards import read_rows
 TRIALS = ".trials.csv"
 # What a search is of, and what two versions of it have in common.
 SEARCH = ("tuning", "protocol", "method", "bits")
+
+
+@dataclass(frozen=True)
+class Search:
+    """What the searches of a board for a method at one code length were.
+
+    trials: how many have a score; minutes: of a processor; ends: the axes at whose ends the chosen trial
+    lies, None where it was not recorded.
+    """
+
+    trials: int
+    minutes: float
+    ends: tuple[str, ...] | None
+
+
+def searches(board: Board, folder: str | Path) -> dict[tuple[str, int], Search]:
+    """Method and code length -> what its searches were; {} if the board has no trials."""
+    found: dict[tuple[str, int], list[Mapping[str, str]]] = {}
+    for row in read_rows(Path(folder, f"{board.protocol}{TRIALS}"), board.about):
+        found.setdefault((row["method"], int(row["bits"])), []).append(row)
+    return {cell: _together(rows) for cell, rows in found.items()}
+
+
+def _together(rows: Sequence[Mapping[str, str]]) -> Search:
+    tried = {(*_search(row), row["trial"]) for row in rows}
+    # What has no score in a later rung has one of the first.
+    failed = {(*_search(row), row["trial"]) for row in rows if not row["score"] and row.get("rung") == "1"}
+    chosen = [row for row in rows if row["chosen"] == "True"]
+    recorded = all(row.get("ends") is not None for row in chosen)
+    ends = dict.fromkeys(name for row in chosen for name in (row.get("ends") or "").split())
+    seconds = sum(float(row["seconds"] or 0) for row in rows)
+    return Search(len(tried - failed), seconds / 60, tuple(ends) if recorded else None)
 
 
 def search_seconds(board: Board, folder: str | Path) -> dict[str, float]:

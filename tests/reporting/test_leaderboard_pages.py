@@ -1,5 +1,6 @@
 """Tables and figures of pages, made from the leaderboard: numbers, marks, errors, what `--check` notices."""
 
+import hashlib
 import itertools
 import json
 import re
@@ -28,6 +29,7 @@ from reporting.leaderboard import (
 from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.publishing import publish
 from reporting.leaderboard.tables import render
+from reporting.tables.titles import EN_DASH
 
 ROOT = Path(__file__).parents[2]
 # Of two seeds, by method and bits: AP, AP@2, seconds of fitting, peak memory.
@@ -183,6 +185,39 @@ def test_every_kind_of_column(folder):
     )
 
 
+def test_columns_of_searches_are_those_of_the_published_trials(folder):
+    lines = ["protocol,method,bits,trial,settings,score,seconds,rung,chosen,ends"]
+    for bits, ends in ((8, "bins epochs"), (16, "")):
+        lines += [
+            f"p,talr,{bits},0,{{}},0.5,30,2,True,{ends}",
+            f"p,talr,{bits},0,{{}},0.25,15,2,True,{ends}",
+            f"p,talr,{bits},1,{{}},0.75,30,2,False,",
+            f"p,talr,{bits},1,{{}},,10,2,False,",  # lost its score on a part of a later rung
+            f"p,talr,{bits},2,{{}},,0,1,False,",
+        ]
+    (folder.parent / "tuning").mkdir()
+    (folder.parent / "tuning" / "long.csv").write_text("\n".join(lines))
+    publish(["t"], folder.parent, folder, tunings=["long"])
+    columns = "{show: search, of: trials, layout: joined}, {show: search, of: minutes, bits: 8}"
+    columns += ", {show: search, of: ends}"
+    settings = f"{{protocol: p, methods: [talr, lsh], uncoded: false, legend: false, columns: [{columns}]}}"
+    assert rendered(folder, settings).splitlines() == [
+        "| Method | trials | core minutes | at ends of axes, 8 bits | at ends of axes, 16 bits |",
+        "|:---|---:|---:|---:|---:|",
+        r"| TALR\_AP | 2 / 2 | 1.4 | bins, epochs | none |",
+        f"| LSH | {EN_DASH} | {EN_DASH} | {EN_DASH} | {EN_DASH} |",
+    ]
+    path = folder / "p.trials.csv"
+    path.write_text(path.read_text().replace(",ends\n", ",unknown\n"))  # of a search that did not record them
+    about = json.loads((folder / "p.provenance.json").read_text())
+    about["sha256"]["p.trials.csv"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    (folder / "p.provenance.json").write_text(json.dumps(about))
+    settings = (
+        "{protocol: p, methods: [talr], uncoded: false, legend: false, columns: [{show: search, of: ends}]}"
+    )
+    assert rendered(folder, settings).splitlines()[2] == rf"| TALR\_AP | {EN_DASH} | {EN_DASH} |"
+
+
 def test_layout_and_spread_of_all_columns_but_those_that_say_otherwise(folder):
     settings = "{protocol: p, methods: [lsh], uncoded: false, legend: false, layout: joined, spread: false"
     settings += ", columns: [score, {spread: true, layout: columns, bits: 8}]}"
@@ -286,6 +321,7 @@ def test_folds_other_protocols_and_holes(folder):
         ("{protocol: p, columns: [{layout: join}]}", "unknown layout 'join' of a column; did you mean 'j"),
         ("{protocol: p, columns: [folds]}", "p has no folds"),
         ("{protocol: p, columns: [{show: health, of: entropi}]}", "did you mean 'entropy'?"),
+        ("{protocol: p, columns: [{show: search, of: trails}]}", "did you mean 'trials'?"),
         ("{protocol: p, bits: eight}", "bits of a table must be of type int or list, not 'eight'"),
         ("{protocol: p, best: 1}", "best of a table must be of type bool, not 1"),
         ("{protocol: p, uncoded: middle}", "uncoded must be first, last or false, not 'middle'"),

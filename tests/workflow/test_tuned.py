@@ -118,7 +118,7 @@ def of_search(method, bits, trials, chosen=0, protocol="tiny", **given):
         made.append(trial | {"evaluations": scored or lost})
     search = RULE | {"seconds": None}
     found = {"protocol": protocol, "method": method, "bits": bits, "search": search, "unchanged": given}
-    return json.loads(json.dumps(found | {"trials": made, "chosen": chosen}))
+    return json.loads(json.dumps(found | {"trials": made, "chosen": chosen, "ends": ["bins", "epochs"]}))
 
 
 def test_written_choices_are_a_configuration_that_the_plan_takes(tiny):
@@ -143,11 +143,11 @@ def test_written_choices_are_a_configuration_that_the_plan_takes(tiny):
 def test_every_trial_is_a_row_with_all_of_its_settings_or_the_reason_why_it_has_no_score():
     tried = [({}, [0.5, 0.25]), ({"epochs": 4}, None)]
     rows = list(csv.DictReader(io.StringIO(trials([of_search("talr_ap", 8, tried, epochs=2, bins=8)]))))
-    names = ("trial", "partition", "score", "status", "reason", "chosen")
+    names = ("trial", "partition", "score", "status", "reason", "chosen", "ends")
     assert [tuple(row[name] for name in names) for row in rows] == [
-        ("0", "0", "0.5", "scored", "", "True"),
-        ("0", "1", "0.25", "scored", "", "True"),
-        ("1", "0", "", "refused", "too, few", "False"),
+        ("0", "0", "0.5", "scored", "", "True", "bins epochs"),
+        ("0", "1", "0.25", "scored", "", "True", "bins epochs"),
+        ("1", "0", "", "refused", "too, few", "False", ""),
     ]
     settings = [json.loads(row["settings"]) for row in rows[1:]]
     assert settings == [{"bins": 8, "epochs": 2}, {"bins": 8, "epochs": 4}]

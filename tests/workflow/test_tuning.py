@@ -21,6 +21,7 @@ from workflow.tuning.search import (
     TooMuchWork,
     check_work,
     confirm,
+    ends,
     partition,
     ranked,
     search,
@@ -227,7 +228,7 @@ def test_a_trial_without_a_score_is_replaced_whatever_the_reason(tmp_path, rungs
     # The best quarter is of these six, not of twelve.
     assert [trial.settings["x"] for trial in trials if trial.rung > 1] == ([15] if len(rungs) > 1 else [])
     found = {"search": {"rungs": rungs, "trials": 6}, "protocol": "p", "method": "m", "bits": 8}
-    found |= {"chosen": best, "trials": [asdict(trial) for trial in trials]}
+    found |= {"chosen": best, "ends": [], "trials": [asdict(trial) for trial in trials]}
     assert yaml.safe_load(choices("mine", [found]))["tuned"]["p"]["m"]["search"]["tried"] == {8: 6}
 
 
@@ -318,6 +319,16 @@ def test_the_settings_as_they_are_are_followed_from_their_own_values():
     values = {"rate": 5.0, "depth": 4, "kind": "c"}
     best, further, _ = widened(lambda rate, depth, kind: -abs(np.log(rate / 45)), {}, 9, values=values)
     assert further == [{"rate": 15.0}, {"rate": 45.0}, {"rate": 135.0}] and best == {"rate": 45.0}
+
+
+def test_the_ends_of_a_choice_are_those_beyond_which_nothing_was_tried():
+    trials = [Trial({"depth": 6}), Trial({"depth": 6, "kind": "b"}, origin="beyond rate")]
+    values = {"rate": 3.0, "depth": 4, "kind": "a"}
+    assert ends(trials[:1], 0, [AXES], values) == {"rate": 9.0, "depth": 8}
+    trials[1].settings["rate"] = 9.0  # whether it was better or has no score
+    assert ends(trials, 0, [AXES], values) == {"depth": 8}
+    assert ends(trials, 1, [AXES], values) == {"rate": 27.0, "depth": 8}
+    assert ends([Trial({"rate": 0.3})], 0, [AXES], values) == {}
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -66,6 +66,14 @@ def test_a_table_runs_with_what_a_tuning_chose(laboratory, tuned):
     means = [float(rows[0]["score"]) if rows else -1 for rows in last]
     (chosen,) = (number for number, rows in enumerate(made) if rows[0]["chosen"] == "True")
     assert means[chosen] == max(means)
+    (ends,) = {row["ends"] for row in made[chosen]}
+    assert {row["ends"] for number, rows in enumerate(made) for row in rows if number != chosen} == {""}
+    numbers = json.loads(made[chosen][0]["settings"])
+    tried = [
+        json.loads(rows[0]["settings"])["epochs"] for rows in made if rows[0]["origin"] == "beyond epochs"
+    ]
+    at_end = numbers["epochs"] >= max([3, *tried])  # an axis of whole numbers has an end at 1
+    assert ("epochs" in ends.split()) == at_end and set(ends.split()) <= set(TUNING["space"])
     # The stale choice was no part of the start; drawn settings stand in the file of choices.
     settings = json.loads(made[chosen][0]["settings"])
     assert json.loads(made[0][0]["settings"]) == {"epochs": 2, "learning_rate": 0.1, "momentum": 0.9}

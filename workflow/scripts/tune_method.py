@@ -15,7 +15,16 @@ def work(options):
     from tiebench.metrics import resolve
     from workflow.stages.checkpoints import checkpoint_path, decided_by
     from workflow.stages.protocol_data import ProtocolData
-    from workflow.tuning.search import Evaluated, check_work, confirm, ranked, search, validation_score, widen
+    from workflow.tuning.search import (
+        Evaluated,
+        check_work,
+        confirm,
+        ends,
+        ranked,
+        search,
+        validation_score,
+        widen,
+    )
     from workflow.tuning.spaces import draw_trials, restricted, with_candidates
 
     rule, given = settings["search"], settings["hyperparameters"]
@@ -79,7 +88,9 @@ def work(options):
     found |= {"search": {"name": options.name} | rule}
     changed = set().union(*spaces, *(trial.settings for trial in trials))
     found |= {"unchanged": {name: whole[name] for name in sorted(changed)}}
-    write_json(options.output, found | {"trials": [asdict(trial) for trial in trials], "chosen": order[0]})
+    found |= {"trials": [asdict(trial) for trial in trials], "chosen": order[0]}
+    found |= {"ends": sorted(ends(trials, order[0], spaces, whole))}
+    write_json(options.output, found)
     won = trials[order[0]]
     _job.log.info("%s: %.4f with %s", title, won.last_mean, won.settings or "the settings as they are")
 

@@ -1,8 +1,8 @@
 """What searches found, as text: the choices for a configuration, and every trial.
 
 A search is what `tune_method` writes: protocol, method, bits, `search` (its rule), `unchanged` (the values
-that its trials may change, as the settings have them), `trials` (`workflow.tuning.spaces.Trial` as dicts) and
-`chosen`, the index of the best one.
+that its trials may change, as the settings have them), `trials` (`workflow.tuning.spaces.Trial` as dicts),
+`chosen`, the index of the best one, and `ends`, the axes at whose ends that one lies.
 """
 
 import csv
@@ -31,6 +31,7 @@ COLUMNS = (
     "status",
     "reason",
     "chosen",
+    "ends",
 )
 
 
@@ -84,7 +85,7 @@ def trials(searches):
     """CSV of all trials of searches: one row for each partition of the training set that one was fitted on.
 
     `fit` is the share of the items that it was fitted on, `settings` are the values of all hyper-parameters
-    that the search may change.
+    that the search may change. `ends` are names, between spaces, in the rows of the chosen trial.
     """
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
@@ -100,5 +101,6 @@ def trials(searches):
                 row |= {"trial": index, "partition": partition, "fit": fit}
                 row |= {key: trial[key] for key in ("origin", "rung")}
                 row["settings"] = json.dumps(search["unchanged"] | trial["settings"], sort_keys=True)
-                writer.writerow(row | {"chosen": index == search["chosen"]})
+                chosen = index == search["chosen"]
+                writer.writerow(row | {"chosen": chosen, "ends": " ".join(search["ends"] * chosen)})
     return text.getvalue()

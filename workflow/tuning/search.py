@@ -181,15 +181,9 @@ def widen(trials, best, spaces, values, most, evaluate, report, rungs, higher_is
     def within_limits(settings, repeat):
         return evaluate(settings, repeat, refusals=True)
 
-    reached: dict[str, list[float]] = {}
-    while most and trials[best].mean is not None:
-        space, settings = spaces[trials[best].space], values | trials[best].settings
-        ends = {name: beyond(space[name], settings[name], reached.get(name, ())) for name in space}
-        open_ends = [name for name, value in ends.items() if value is not None]
-        if not open_ends:
-            break
-        name = min(open_ends, key=lambda name: (len(reached.get(name, ())), name))
-        changed = trials[best].settings | {name: ends[name]}
+    while most and trials[best].mean is not None and (open_ends := ends(trials, best, spaces, values)):
+        name = min(open_ends, key=lambda name: (len(_reached(trials, name)), name))
+        changed = trials[best].settings | {name: open_ends[name]}
         trial = Trial(changed, trials[best].space, f"beyond {name}")
         trials.append(trial)
         better = True
@@ -198,12 +192,23 @@ def widen(trials, best, spaces, values, most, evaluate, report, rungs, higher_is
                 trial.evaluate(within_limits, repeats)
                 trial.rung = rung
                 better = _worth(trial, higher_is_better) > _worth(trials[best], higher_is_better, repeats)
-        reached.setdefault(name, []).append(ends[name])
-        report({"trial": trial.origin, "value": ends[name], "score": trial.mean})
+        report({"trial": trial.origin, "value": open_ends[name], "score": trial.mean})
         if better:
             best = len(trials) - 1
         most -= 1
     return best
+
+
+def ends(trials, index, spaces, values):
+    """Axes at whose ends a trial lies -> the next number beyond what the search has tried there."""
+    settings = values | trials[index].settings
+    space = spaces[trials[index].space]
+    following = {name: beyond(space[name], settings[name], _reached(trials, name)) for name in space}
+    return {name: number for name, number in following.items() if number is not None}
+
+
+def _reached(trials, name):
+    return [trial.settings[name] for trial in trials if trial.origin == f"beyond {name}"]
 
 
 def ranked(trials, best, rungs, higher_is_better=True):
