@@ -4,7 +4,7 @@ python -m benchmarks statistics
 """
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -26,10 +26,12 @@ SHIFTS = (0.01, 0.02)
 
 @dataclass(frozen=True)
 class Column:
-    """Methods of a table at one code length, of which two runs at least are published.
+    """Methods of a table at one code length, of which two runs at least, or enough splits, are published.
 
     values: of the runs, less their mean; counts: of runs, as published and as drawn; queries: float64 (M, M),
     covariance over queries of the methods' scores, over Q; size: Q, 0 where scores of queries are unknown.
+    splits: float64 (runs, F) of each method, the means of its runs in F splits of equal size, [] where splits
+    decide nothing; by_splits: of which methods the splits say how much trainings vary.
     """
 
     bits: int
@@ -39,6 +41,12 @@ class Column:
     drawn: np.ndarray
     queries: np.ndarray
     size: int
+    splits: list[np.ndarray] = field(default_factory=list)
+    by_splits: list[bool] = field(default_factory=list)
+
+    def over_splits(self, i, j):
+        """Whether the verdict on two methods is over splits and queries, without runs of its own."""
+        return self.by_splits[i] or self.by_splits[j]
 
     def query_error(self, i, j):
         """Squared error over queries of the difference of two methods; none for a method with itself."""
@@ -54,9 +62,11 @@ def run(report, quick):
         "Two sets of runs of one method, and two methods shifted to equal means, are drawn from the standard "
         "deviations of the published runs (normal) or from the runs themselves (resampled), and over queries "
         f"from the published scores of each. Below {ENOUGH_RUNS} published runs {ENOUGH_RUNS} are drawn: "
-        f"with fewer there is no verdict. Rates are percentages of p < {LEVEL}, unadjusted. The worst pair "
-        f"is chosen by {draws:,} draws of every pair; its rate is that of "
-        f"{MORE_DRAWS // (4 if quick else 1):,} others. Beside the rule of `tiebench.paired` stands a "
+        f"with fewer there is no verdict. With {ENOUGH_RUNS} splits and fewer runs the differences of the "
+        "splits are drawn from their standard deviation, of one method those of two runs, and nothing is "
+        f"pooled or resampled. Rates are percentages of p < {LEVEL}, unadjusted. The worst pair is chosen by "
+        f"{draws:,} draws of every pair; its rate is that of {MORE_DRAWS // (4 if quick else 1):,} others. "
+        "Beside the rule of `tiebench.paired` stands a "
         "variance that is pooled over all methods of a length.",
     )
     errors, resampled, power = [], [], []
@@ -73,7 +83,9 @@ def run(report, quick):
             for same in (True, False)
         ]
         pairs = sum(len(_pairs(column, False)) for column in columns)
-        errors.append([protocol, _range(runs), len(columns), pairs, *map(_rate, worst), worst[1][1]])
+        splits = max((len(of[0]) for of in columns[0].splits), default=0) * any(columns[0].by_splits)
+        per_cell = f"{_range(runs)}, {splits} splits" if splits else _range(runs)
+        errors.append([protocol, per_cell, len(columns), pairs, *map(_rate, worst), worst[1][1]])
         if all((column.published >= ENOUGH_RUNS).any() for column in columns):
             worst = [_worst(columns, same, "resampled", draws, quick, generator) for same in (True, False)]
             resampled.append([protocol, *map(_rate, worst), f"{100 * worst[1][2]:.0f}", worst[1][1]])
@@ -101,27 +113,34 @@ def _column(board, bits):
     metric = main_metric(board)
     table = as_table([board], [{"protocol": board.protocol, "metric": metric, "bits": [bits]}])
     results = Results.of(table, with_scores(board, FOLDER))
-    names, values, rows = [], [], []
+    names, values, rows, splits, by_splits = [], [], [], [], []
     for method in board.methods:
         runs = results.cell(board.protocol, method, bits)
         scores = [score for run in runs.values() if (score := run.score(metric)) is not None]
-        if len(scores) < 2:
-            continue
         kept = sample(runs, metric)
+        if kept is None or (len(scores) < 2 and not kept.by_splits):
+            continue
         names.append(method)
         values.append(np.array(scores) - np.mean(scores) if kept.variance else np.zeros(len(scores)))
         rows.append(kept.per_query)
-    if len(names) < 2 or not any(of.any() for of in values):
+        by_splits.append(kept.by_splits)
+        of_folds = [[of[metric] for of in run.of_folds.values()] for run in runs.values()]
+        splits.append(np.array(of_folds))
+    if len(names) < 2 or not (any(of.any() for of in values) or any(by_splits)):
         return None
     known = all(row is not None for row in rows)
     published = np.array([len(of) for of in values])
     size = len(rows[0]) if known else 0
     queries = np.cov(rows) / size if known else np.zeros((len(names), len(names)))
-    return Column(bits, names, values, published, np.maximum(published, ENOUGH_RUNS), queries, size)
+    drawn = np.maximum(published, ENOUGH_RUNS)
+    of_splits = splits if any(by_splits) else []
+    return Column(bits, names, values, published, drawn, queries, size, of_splits, by_splits)
 
 
 def _pairs(column, same, kind="normal"):
     """Pairs of places: of methods that vary with themselves, or of any two of which one varies."""
+    if any(column.by_splits):
+        return _pairs_over_splits(column, same, kind)
     varies = [bool(of.any()) for of in column.values]
     if kind == "resampled":
         usable = [not varies[i] or column.published[i] >= ENOUGH_RUNS for i in range(len(varies))]
@@ -132,6 +151,16 @@ def _pairs(column, same, kind="normal"):
         return [(i, i) for i, of in enumerate(varies) if of]
     pairs = itertools.combinations(range(len(varies)), 2)
     return [(i, j) for i, j in pairs if (varies[i] or varies[j]) and usable[i] and usable[j]]
+
+
+def _pairs_over_splits(column, same, kind):
+    """The same where splits decide: with itself, a method of which two runs are published."""
+    if kind != "normal":  # a handful of splits has no shape to resample
+        return []
+    if same:
+        return [(i, i) for i, of in enumerate(column.by_splits) if of and column.published[i] > 1]
+    pairs = itertools.combinations(range(len(column.names)), 2)
+    return [(i, j) for i, j in pairs if column.over_splits(i, j)]
 
 
 # -- draws ----------------------------------------------------------------------------------------
@@ -177,6 +206,23 @@ def _p_values(column, i, j, one, two, generator, shifts=(0.0,), pooled=False):
     return [p_value(difference + shift, errors) for shift in shifts]
 
 
+def _p_over_splits(column, i, j, draws, generator, shifts=(0.0,)):
+    """The same of two methods whose splits decide, or of two runs of one: the differences are drawn anew."""
+    if i == j:
+        apart = column.splits[i][0] - column.splits[i][1]
+    else:
+        apart = column.splits[i].mean(axis=0) - column.splits[j].mean(axis=0)
+    count = len(apart)
+    drawn = apart.std(ddof=1) * generator.standard_normal((draws, count))
+    error, queries = column.query_error(i, j), None
+    if error:
+        freedom = column.size - 1
+        queries = error * generator.chisquare(freedom, draws) / freedom, freedom
+    splits = drawn.var(axis=1, ddof=1) / count, count - 1
+    errors = error_sources(queries, [], splits=splits)
+    return [p_value(drawn.mean(axis=1) + shift, errors) for shift in shifts]
+
+
 # -- rates ----------------------------------------------------------------------------------------
 
 
@@ -184,30 +230,45 @@ def _worst(columns, same, kind, draws, quick, generator):
     """Rate of the worst pair, its names, and the share of pairs above 6 %."""
     rates = []
     for column in columns:
-        one, two = (_drawn(column, kind, draws, generator) for _ in range(2))
-        for i, j in _pairs(column, same, kind):
-            (p,) = _p_values(column, i, j, one, two if same else one, generator, pooled=kind == "pooled")
-            rates.append((np.mean(p < LEVEL), column, i, j))
+        pairs = _pairs(column, same, kind)
+        found = _rates(column, pairs, kind, draws, generator)
+        rates += [(rate, column, pair) for rate, pair in zip(found, pairs)]
     if not rates:
         return np.nan, "", 0.0
     above = np.mean([rate > 0.06 + 3 * np.sqrt(0.06 * 0.94 / draws) for rate, *_ in rates])
     again, more = [], MORE_DRAWS // (4 if quick else 1)
-    for _, column, i, j in sorted(rates, key=lambda one: -one[0])[:WORST]:
-        one = _drawn(column, kind, more, generator, {i, j})
-        two = _drawn(column, kind, more, generator, {i}) if same else one
-        (p,) = _p_values(column, i, j, one, two, generator, pooled=kind == "pooled")
-        names = " and ".join(dict.fromkeys((column.names[i], column.names[j])))
-        again.append((float(np.mean(p < LEVEL)), f"{names}, {column.bits} bits"))
+    for _, column, pair in sorted(rates, key=lambda one: -one[0])[:WORST]:
+        (rate,) = _rates(column, [pair], kind, more, generator, pair)
+        names = " and ".join(dict.fromkeys(column.names[place] for place in pair))
+        again.append((rate, f"{names}, {column.bits} bits"))
     return *max(again), float(above)
+
+
+def _rates(column, pairs, kind, draws, generator, places=None):
+    """Share of p below LEVEL, for each pair; places: the only methods that are drawn."""
+    if any(column.by_splits):
+        found = [_p_over_splits(column, i, j, draws, generator)[0] for i, j in pairs]
+    else:
+        one, two = (_drawn(column, kind, draws, generator, places) for _ in range(2))
+        found = [
+            _p_values(column, i, j, one, two if i == j else one, generator, pooled=kind == "pooled")[0]
+            for i, j in pairs
+        ]
+    return [float(np.mean(p < LEVEL)) for p in found]
 
 
 def _power(columns, generator):
     """Share of differences seen, for each shift."""
     seen = {shift: [] for shift in SHIFTS}
     for column in columns:
-        one = _drawn(column, "normal", DRAWS_OF_POWER, generator)
+        splits = any(column.by_splits)
+        one = None if splits else _drawn(column, "normal", DRAWS_OF_POWER, generator)
         for i, j in _pairs(column, False):
-            for shift, p in zip(SHIFTS, _p_values(column, i, j, one, one, generator, SHIFTS)):
+            if splits:
+                found = _p_over_splits(column, i, j, DRAWS_OF_POWER, generator, SHIFTS)
+            else:
+                found = _p_values(column, i, j, one, one, generator, SHIFTS)
+            for shift, p in zip(SHIFTS, found):
                 seen[shift].append(np.mean(p < LEVEL))
     return [float(np.mean(of)) for of in seen.values()]
 

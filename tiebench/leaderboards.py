@@ -90,9 +90,13 @@ class Leaderboard:
     folds: tuple[str, ...] = ()
 
 
-def rate_words(collapsed: int, runs: int) -> str:
-    """How many of the runs of a cell have collapsed codes, "1 of 10 runs lost bits"; "" for none."""
-    return f"{collapsed} of {runs} run{'s' * (runs != 1)} lost bits" if collapsed else ""
+def rate_words(collapsed: int, seeds: int, folds: bool = False) -> str:
+    """Of how many seeds of a cell codes collapsed, "1 of 10 seeds collapsed"; "" for none.
+
+    folds: whether a seed has a run in each of several folds, of which one is enough.
+    """
+    where = " in some fold" * folds
+    return f"{collapsed} of {seeds} seed{'s' * (seeds != 1)} collapsed{where}" if collapsed else ""
 
 
 def find(folder: str | Path | None = None) -> Path:

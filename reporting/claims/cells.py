@@ -68,10 +68,10 @@ class ClaimCells:
         return scores, f"{self.title(method)}, {bits} bits: {some}{reasons}" if lacking else ""
 
     def lost(self, protocol: str, metric: str, bits: int, method: str) -> dict[str, str]:
-        """The cell in words -> how many of its scored runs have collapsed codes; {} for none."""
+        """The cell in words -> of how many of its scored seeds codes collapsed; {} for none."""
         runs = self.results.cell(protocol, method, bits)
         scored = [runs[seed] for seed in self.results.scores(protocol, metric, method, bits)]
-        words = rate_words(collapsed_runs(scored), len(scored))
+        words = rate_words(collapsed_runs(scored), len(scored), bool(self.table.folds.get(protocol)))
         several = len({group.protocol for group in self.table.groups}) > 1
         place = f" on {self.place(protocol)}" if several else ""
         return {f"{self.title(method)}{place}, {bits} bits": words} if words else {}

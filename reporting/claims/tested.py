@@ -14,7 +14,7 @@ REPRODUCED, NOT_REPRODUCED, UNDECIDED = "reproduced", "not reproduced", "undecid
 FOR, AGAINST, OPEN = "for", "against", "open"
 OUTCOMES = (FOR, AGAINST, OPEN, TOO_FEW)
 NOT_TESTED = ("low", "high", "p", "p_adjusted")
-# How many runs of either side lost bits, in words.
+# Of how many seeds of either side codes collapsed, in words.
 LOST = ("left_lost", "right_lost")
 # A weighted sum of the means of cells, None for a cell without scores.
 Side = Sequence[tuple[float, Scores | None]]

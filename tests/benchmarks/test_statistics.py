@@ -1,5 +1,6 @@
 """The simulation of verdicts, on a column whose error rates are known."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -52,3 +53,33 @@ def test_the_rule_is_that_of_the_library():
         runs = [(variance / 6, 5) for variance in one[1][:, place]]
         errors = paired.error_sources((queries[place], 49), runs)
         assert p[place] == pytest.approx(float(paired.p_value(mean[place], errors)))
+
+
+class Published:
+    """Draws what is published: the differences of these splits, and the variance over these queries."""
+
+    def __init__(self, apart):
+        self.apart = apart / apart.std(ddof=1)
+
+    def standard_normal(self, shape):
+        return np.broadcast_to(self.apart, shape)
+
+    def chisquare(self, freedom, draws):
+        return np.full(draws, freedom)
+
+
+def test_splits_decide_where_runs_are_few_as_in_the_library():
+    """Scores of five splits and one run each: the p of `difference`, and at most its level."""
+    per_query = np.random.default_rng(5).random((2, 50))
+    scores = [paired.scores_of([row.mean()], row[None], splits=[10] * 5) for row in per_query]
+    splits = [one.of_splits[None] for one in scores]
+    known = {"queries": np.cov(per_query) / 50, "size": 50, "splits": splits, "by_splits": [True, True]}
+    of = dataclasses.replace(column([0.01, 0.01], runs=2), **known)
+    (p,) = statistics._p_over_splits(of, 0, 1, 1, Published((splits[0] - splits[1])[0]))
+    assert p[0] == pytest.approx(paired.difference(*scores).p, rel=1e-9)
+    assert statistics._pairs(of, False) == [(0, 1)] and statistics._pairs(of, False, "pooled") == []
+    (rate,) = statistics._rates(of, [(0, 1)], "normal", 20_000, np.random.default_rng(0))
+    assert rate < 0.05
+    alone = dataclasses.replace(of, queries=np.zeros((2, 2)), size=0)
+    (exact,) = statistics._rates(alone, [(0, 1)], "normal", 50_000, np.random.default_rng(0))
+    assert exact == pytest.approx(0.05, abs=0.003)

@@ -244,7 +244,7 @@ def test_runs_that_lost_bits_are_a_rate_beside_the_mean():
         if (run["method"], run["bits"], run["seed"]) in of:
             run |= collapsed
     found = judged(BEST, table(), records)
-    lost = "{} of 5 runs lost bits"
+    lost = "{} of 5 seeds collapsed"
     assert [figure["right_lost"] for figure in found["figures"]] == [lost.format(2), "", "", lost.format(1)]
     assert {figure["left_lost"] for figure in found["figures"]} == {""}
     cells = f"MIHash, 12 bits: {lost.format(2)}; LSH, 24 bits: {lost.format(1)}."
@@ -252,10 +252,10 @@ def test_runs_that_lost_bits_are_a_rate_beside_the_mean():
     assert claims.from_csv(frames.to_csv(claims.to_frame([found])), [file(**BEST)]) == [found]
     gains = judged(GAINS | {"up_to": 12}, table(), records)["figures"]
     found = [(figure["left_lost"], figure["right_lost"]) for figure in gains]
-    assert found == [("MIHash, 12 bits: 2 of 5 runs lost bits", "")] * 2
+    assert found == [("MIHash, 12 bits: 2 of 5 seeds collapsed", "")] * 2
     # A run without a score is no run of the rate.
     records = [run for run in records if (run["method"], run["bits"], run["seed"]) != ("mihash", 12, 1)]
-    assert judged(BEST, table(), records)["figures"][0]["right_lost"] == "1 of 4 runs lost bits"
+    assert judged(BEST, table(), records)["figures"][0]["right_lost"] == "1 of 4 seeds collapsed"
 
 
 def test_what_holm_takes_away_is_said():

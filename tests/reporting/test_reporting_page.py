@@ -88,7 +88,7 @@ def statistics_of(frame):
 
 FIGURE = {"words": "AP_T of <one> minus another", "left": 0.51234, "right": None, "difference": -0.25}
 FIGURE |= {"low": -0.5, "high": None, "p": 0.0123, "p_adjusted": None, "outcome": "against"}
-FIGURE |= {"reason": "of a & b", "left_lost": "1 of 10 runs lost bits", "right_lost": ""}
+FIGURE |= {"reason": "of a & b", "left_lost": "1 of 10 seeds collapsed", "right_lost": ""}
 OPEN = FIGURE | {"outcome": "open", "low": 0.125, "high": 0.375, "p": None, "p_adjusted": 0.0004}
 REFUTED = {"id": "a claim", "claim": "One <is> ahead.", "source": "A Paper", "of": "Table 1"}
 REFUTED |= {"verdict": "not reproduced", "summary": "It is not.", "elsewhere": "elsewhere it is"}
@@ -282,7 +282,7 @@ def test_claims_are_told_with_word_and_symbol(page):
         "One <is> ahead. \u2717 not reproduced It is not. A Paper, Table 1. Elsewhere it is",
         "0 reproduced, 1 not reproduced, 1 undecided, 0 too few runs, of 2.",
         "2 comparisons Comparisons",
-        "AP T of <one> minus another 0.5123 (1 of 10 runs lost bits) \u2013 "
+        "AP T of <one> minus another 0.5123 (1 of 10 seeds collapsed) \u2013 "
         "\u22120.2500 \u2013 0.012 \u2013 \u2717 against",
         "against \u2013 of a & b",
         "+0.1250 to +0.3750 \u2013 < 0.001 ? open",

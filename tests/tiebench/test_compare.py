@@ -274,10 +274,10 @@ def test_codes_that_collapsed_and_orders_of_ties_that_decide_are_noted(place, ar
     notes = " ".join(found["notes"])
     assert "Your codes count as collapsed: 11 of 12 bits are constant" in notes
     assert "The order of tied items alone decides between rank 2" in notes
-    assert "lost bits: their codes collapsed" in notes
+    assert "collapsed: see docs/health.md" in notes
 
 
-def test_runs_that_lost_bits_are_a_rate_beside_the_score(place, arrays, capsys):
+def test_collapsed_seeds_are_a_rate_beside_the_score(place, arrays, capsys):
     ap = scores_of(arrays).means["ap"]
     seeds = {name: ap + gap + 0.01 * np.arange(10) for name, gap in (("a", 0.1), ("b", -0.2))}
     rows = [cell("a", 0, scores=seeds["a"], collapsed=1), cell("b", 0, scores=seeds["b"])]
@@ -285,8 +285,8 @@ def test_runs_that_lost_bits_are_a_rate_beside_the_score(place, arrays, capsys):
     header, *lines = text_of(capsys).splitlines()[3:7]
     assert re.split(r"  +", header.strip())[3:5] == ["score", "collapse"]
     by_method = {words[1]: words for line in lines if len(words := re.split(r"  +", line.strip())) > 2}
-    assert by_method["a"][3:5] == [f"{seeds['a'].mean():.4f}", "1 of 10 runs lost bits"]
-    assert "lost bits" not in " ".join(by_method["b"])
+    assert by_method["a"][3:5] == [f"{seeds['a'].mean():.4f}", "1 of 10 seeds collapsed"]
+    assert "collapsed" not in " ".join(by_method["b"])
     make_board([cell("b", 0, scores=seeds["b"])], members=[member(arrays)])
     assert "collapse" not in text_of(capsys)
 

@@ -120,8 +120,11 @@ def test_the_script_has_every_pair_as_the_statistics_have_it(name, pages, protoc
             else:
                 assert cell[0] == pytest.approx(float(row["mean"]), rel=1e-3)
                 lost = int(row["collapsed"])
-                runs = "run" if row["seeds"] == "1" else "runs"
-                assert cell[6] == (f"{lost} of {row['seeds']} {runs} lost bits" if lost else "")
+                seeds = "seed" if row["seeds"] == "1" else "seeds"
+                words = f"{lost} of {row['seeds']} {seeds} collapsed" + " in some fold" * bool(
+                    protocol.board.folds
+                )
+                assert cell[6] == (words if lost else "")
         places = [(i, j) for i in range(len(names)) for j in range(i + 1, len(names))]
         assert len(length["pairs"]) == len(places)
         for (i, j), shown in zip(places, length["pairs"]):

@@ -233,7 +233,7 @@ def _notes(found, folder):
     if any(line.rank is None for line in lines):
         notes.append("-: a bound, or the features themselves: outside of the ranking.")
     if any(line.collapsed for line in lines):
-        notes.append("lost bits: their codes collapsed (docs/health.md); the score includes these runs.")
+        notes.append("collapsed: see docs/health.md; the score includes these seeds.")
     return [*notes, f"Leaderboard: {folder}."]
 
 

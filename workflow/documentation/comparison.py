@@ -20,9 +20,9 @@ def data(protocol: Protocol) -> Markup:
     """JSON that may stand in a <script>.
 
     methods: [name, title, loss]; lengths: bits -> {"cells": of each method [mean, std, seeds, rank, seconds
-    of training, of encoding, how many runs lost bits in words or ""] or null, "pairs": of each two methods,
-    (0, 1), (0, 2), ..., (1, 2), ..., [difference, low, high, p, p adjusted, place in "over"] or null}; over:
-    what intervals and p values are over. Every number is computed here.
+    of training, of encoding, of how many seeds codes collapsed in words or ""] or null, "pairs": of each two
+    methods, (0, 1), (0, 2), ..., (1, 2), ..., [difference, low, high, p, p adjusted, place in "over"] or
+    null}; over: what intervals and p values are over. Every number is computed here.
     """
     table, lengths = protocol.table, {}
     over: dict[str, int] = {}
@@ -54,7 +54,7 @@ def _cell_data(protocol: Protocol, method: str, bits: int) -> list | None:
         return None
     seconds = (protocol.results.mean_seconds(protocol.name, method, bits, part) for part in PARTS)
     runs = protocol.results.cell(protocol.name, method, bits).values()
-    lost = rate_words(collapsed_runs(runs), cell.seeds)
+    lost = rate_words(collapsed_runs(runs), cell.seeds, any(run.folds for run in runs))
     return [_short(cell.mean), _short(cell.std), cell.seeds, cell.place, *map(_short, seconds), lost]
 
 
