@@ -170,6 +170,15 @@ def in_words(budget: str) -> str:
     return words + (f", with {found['settings']}" if found["settings"] else "")
 
 
+def _beside(first: str, words: str) -> str:
+    """A budget in words after another one: what it has less, or more, where the rest is the same."""
+    one, other = first.split(", "), words.split(", ")
+    less, more = ([part for part in of if part not in rest] for of, rest in ((one, other), (other, one)))
+    if [part for part in one if part in other] != [part for part in other if part in one] or (less and more):
+        return words
+    return f"without {', '.join(less)}" if less else f"also {', '.join(more)}"
+
+
 def budget_sentence(tidy_frame: pd.DataFrame, table: Table) -> str:
     """Which rows of a protocol had other budgets, one sentence; "" where all of them had the same.
 
@@ -190,5 +199,9 @@ def budget_sentence(tidy_frame: pd.DataFrame, table: Table) -> str:
             bits = f" ({', '.join(map(str, cells['bits']))} bits)" if len(cells) < len(of) else ""
             names.setdefault(budget, {})[table.method_title(method) + where + bits] = None
     largest = max(names, key=lambda budget: len(names[budget]))
-    others = [f"{in_words(budget)}, for {', '.join(of)}" for budget, of in names.items() if budget != largest]
+    others = [
+        f"{_beside(in_words(largest), in_words(budget))}, for {', '.join(of)}"
+        for budget, of in names.items()
+        if budget != largest
+    ]
     return f"Unequal hyper-parameter search: {'; '.join([in_words(largest), *others])}."

@@ -87,6 +87,16 @@ def test_the_budget_of_most_rows_comes_first_and_the_others_are_named(tuned, exp
     assert sentence(*tuned) == f"Unequal hyper-parameter search: {expected}."
 
 
+def test_a_budget_that_has_less_or_more_of_the_same_says_only_that():
+    again = f"{RULE}, the best 6 again on 80%"
+    tuned = all_of("p", again, "abc") + all_of("p", RULE, "de")
+    tuned += all_of("p", f"{again}, the best 2 again on 90%, 9 s", "f")
+    found = sentence(*tuned)
+    assert found.startswith(f"Unequal hyper-parameter search: {in_words(again)}; ")
+    assert "; without the best 6 again fitted on 80%, for D on p, E on p; " in found
+    assert found.endswith("; also at most 9 s each, the best 2 again fitted on 90%, for F on p.")
+
+
 def test_one_protocol_is_not_named():
     found = sentence(*all_of("p", RULE, "a"), methods=("lsh", "a", "b"), blocks=BLOCKS[:1])
     assert found == f"Unequal hyper-parameter search: {RULED}; {GIVEN}, for B."

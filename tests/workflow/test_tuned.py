@@ -68,7 +68,7 @@ def test_a_variant_has_its_class_s_choice_under_its_own_settings(found, tiny):
     }
     tuned = {"tiny": {"talr_ap": {"search": SEARCH, "tanh_scale": 2.0, "by_bits": {8: {"epochs": 5}}}}}
     values, count = found(tuned, "steep")
-    assert (values["tanh_scale"], values["epochs"], count) == (40.0, 5, 8)
+    assert (values["tanh_scale"], values["epochs"], count) == (40.0, 5, 1)
     assert found(tuned, "published") == found({})
     # The search of a variant starts without its class's choice.
     tuned["tiny"]["steep"] = {"search": SEARCH | {"trials": 4}, "bins": 6}
@@ -158,7 +158,8 @@ def test_settings_of_a_table_tell_the_budget_of_each_cell(tiny):
     rule = {"name": "mine", "trials": 8, "widen": 4, "rungs": [3, 8], "seconds": 60}
     tiny["protocols"]["tiny"]["split"] = {"kind": "unseen_classes", "folds": 2, "query": 5, "training": 15}
     tiny["methods"]["published"] = {"class": "talr_ap", "tuned": False}
-    tiny["tables"]["tiny"]["methods"] = ["lsh", "talr_ap", "published"]
+    tiny["methods"]["wide"] = {"class": "talr_ap", "defaults": {"bins": 4}}
+    tiny["tables"]["tiny"]["methods"] = ["lsh", "talr_ap", "published", "wide"]
     tiny["tuned"] = {
         "tiny_fold1": {"talr_ap": {"search": rule | {"tried": {8: 9}}}},
         "tiny_fold2": {"talr_ap": {"search": rule | {"tried": {8: 12}}}},
@@ -176,6 +177,7 @@ def test_settings_of_a_table_tell_the_budget_of_each_cell(tiny):
     assert budgets() == {
         **{(protocol, "lsh"): (1, "nothing to choose") for protocol in ("tiny", "tiny_fold1", "tiny_fold2")},
         **{(protocol, "published"): (1, "as given") for protocol in ("tiny", "tiny_fold1", "tiny_fold2")},
+        **{(f"tiny{fold}", "wide"): (1, "the choice of talr_ap") for fold in ("", "_fold1", "_fold2")},
         ("tiny", "talr_ap"): (12, words),
         ("tiny_fold1", "talr_ap"): (9, words),
         ("tiny_fold2", "talr_ap"): (12, words),

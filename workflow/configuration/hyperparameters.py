@@ -30,13 +30,15 @@ def hyperparameters(configuration, protocol, method, bits, tuned=True):
 
 def search_of(configuration, protocol, method, bits):
     """The `search` of the entry of `tuned` that applies to a cell, with `tried`, the trials that it made at
-    the length whose choice the cell has; None if no search chose the cell's settings."""
+    the length whose choice the cell has, and `of`, whose they were; None if no search chose the cell's
+    settings. A variant with the choice of its class had no trial of its own."""
     found = None
     protocol, bits = trained_as(configuration, protocol, bits)
-    for chosen, settings in _entries(configuration, protocol, method):
-        if chosen:
-            found = settings["search"]
-            found = found | {"tried": _tried(found).get(searched_length(found, bits), found["trials"])}
+    for name, settings in _entries(configuration, protocol, method):
+        if name is not None:
+            found, own = settings["search"], name == method
+            tried = _tried(found).get(searched_length(found, bits), found["trials"]) if own else 1
+            found = found | {"tried": tried, "of": name}
     return found
 
 
@@ -65,8 +67,10 @@ def _tried(search):
     return {int(length): count for length, count in search.get("tried", {}).items()}
 
 
-def budget_words(search):
-    """What a search was allowed, in words."""
+def budget_words(search, method):
+    """What a search was allowed that chose a method's settings, in words."""
+    if search["of"] != method:
+        return f"the choice of {search['of']}"
     words = f"{search['trials']} trials" + (", the given ones" if search.get("candidates") else "")
     if search.get("widen"):
         words += f" and up to {search['widen']} more"
@@ -82,7 +86,7 @@ def budget_words(search):
 
 
 def _entries(configuration, protocol, method, tuned=True):
-    """(whether a search chose them, settings) of the entries that apply, the later over the earlier."""
+    """(whose search chose them or None, settings) of the entries that apply, the later over the earlier."""
     other, family = configuration["protocols"][protocol]["hyperparameters_of"], configuration.family(protocol)
     others, own = (configuration.members(name) for name in (other, family))
     same_fold = others[own.index(protocol)] if protocol in own and len(own) == len(others) else other
@@ -96,7 +100,7 @@ def _entries(configuration, protocol, method, tuned=True):
     chosen = next((choice for choice in reversed(choices) if choice[1]), None) if tuned else None
     for name in names:
         if entry := configuration["methods"].get(name):
-            yield False, entry["defaults"]
-            yield from ((False, entry["protocols"].get(place, {})) for place in protocols)
+            yield None, entry["defaults"]
+            yield from ((None, entry["protocols"].get(place, {})) for place in protocols)
         if chosen is not None and chosen[0] == name:
-            yield True, chosen[1]
+            yield chosen

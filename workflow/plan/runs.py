@@ -267,7 +267,8 @@ class Plan(DataPlan):
         return chosen
 
     def search_of(self, cell):
-        """The search that chose a cell's settings, `tried` being its trials at this length, or None."""
+        """The search that chose a cell's settings, `tried` being its trials at this length and `of` the
+        method that they were of, or None."""
         return search_of(self.configuration, cell.protocol, cell.method, cell.bits)
 
     def budget(self, cell):
@@ -277,7 +278,9 @@ class Plan(DataPlan):
             return {"trials": 1, "budget": ELSEWHERE}
         names = self.configuration.members(cell.protocol)
         searches = [self.search_of(replace(cell, protocol=name)) for name in names]
-        words = dict.fromkeys(AS_GIVEN if search is None else budget_words(search) for search in searches)
+        words = dict.fromkeys(
+            AS_GIVEN if search is None else budget_words(search, cell.method) for search in searches
+        )
         if not any(self.configuration.metadata(cell.method).spaces):
             words = dict.fromkeys([NOTHING_TO_CHOOSE])
         trials = max(1 if search is None else search["tried"] for search in searches)
