@@ -33,20 +33,21 @@ def record(
     protocol = about["protocol"]
     of_folds = _by_fold(runs)
     before = {} if old is None else {one["protocol"]: one for one in old.about.get("members") or []}
-    about["members"] = [before.get(one["protocol"], {}) | one for one in _members(of_folds, resources)]
+    found = {one["protocol"]: before.get(one["protocol"], {}) | one for one in _members(of_folds, resources)}
+    about["members"] = [*(before | found).values()]
     missing = [
         f"{one['protocol']}: {resources} lacks its split or dataset, so its items are not recorded"
         for one in about["members"]
         if "query_items" not in one
     ]
-    new = scores(of_folds)
-    if not new:
-        return {}, [*missing, f"no run of {protocol} has scores of each query: they are left out"]
+    new = scores({fold: of_folds.get(fold, []) for fold in before | found})
     arrays = {} if old is None else read_per_query(folder, old.about)
+    if not (new or arrays):
+        return {}, [*missing, f"no run of {protocol} has scores of each query: they are left out"]
     cells = {(run.method, run.bits) for run in runs}
     arrays = {key: of for key, of in arrays.items() if key == "query" or cell_of(key)[1:] not in cells} | new
     splits = [split_of(fold, None, resources) for fold in of_folds]
-    if None not in splits:
+    if None not in splits and len(splits) == len(about["members"]):
         arrays["query"] = np.concatenate([split["query"] for split in splits if split is not None])
     parts = _parts(arrays)
     if len(parts) > MOST_PARTS:

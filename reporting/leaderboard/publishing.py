@@ -104,15 +104,16 @@ def publish(
     Path(folder).mkdir(parents=True, exist_ok=True)
     paths = []
     for contents, about in made.values():
-        for ending in (".per_query*.npz", TRIALS, TRAINING):  # they may be left out now
-            for path in Path(folder).glob(f"{about['protocol']}{ending}"):
-                path.unlink()
         for name, content in contents.items():
             with replaced(Path(folder, name)) as temporary:
                 temporary.write_bytes(content)
             paths.append(Path(folder, name))
         paths.append(Path(folder, f"{about['protocol']}{PROVENANCE}"))
         write_json(paths[-1], about)
+        for ending in (".per_query*.npz", TRIALS, TRAINING):  # they may be left out now
+            for path in Path(folder).glob(f"{about['protocol']}{ending}"):
+                if path.name not in contents:
+                    path.unlink()
     return paths
 
 
@@ -222,6 +223,10 @@ def _added(old: Board, rows: pd.DataFrame, runs: list[dict], about: dict) -> tup
     cells = {_cell_words(run["method"], run["bits"]) for run in kept_runs}
     chosen = {cell: given for cell, given in old.about["hyperparameters"].items() if cell in cells}
     merged["hyperparameters"] = dict(sorted((chosen | about["hyperparameters"]).items()))
+    of_protocols: dict[str, list[dict]] = {of["protocol"]: [] for of in old.about["fingerprints"]}
+    for of in _distinct([*old.about["fingerprints"], *about["fingerprints"]]):
+        of_protocols.setdefault(of["protocol"], []).append(of)
+    merged["fingerprints"] = [of for found in of_protocols.values() for of in found]
     merged["methods"] = old.about["methods"] | about["methods"]
     merged["seconds"] = round(old.about["seconds"] + about["seconds"], 1)
     return rows, [*kept_runs, *runs], merged

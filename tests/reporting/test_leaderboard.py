@@ -157,6 +157,22 @@ def test_a_cell_with_more_seeds_is_kept_unless_its_settings_changed(results, fol
     assert {run["seed"] for run in runs} == {0}
 
 
+@pytest.mark.parametrize("refused", ["*", "p_fold2"])
+def test_what_is_kept_stays_whole_where_nothing_new_has_scores(results, folder, refused):
+    """Fewer seeds of what is there; a further method that every fold refuses, or one of them."""
+    scores, old = (folder / "p.per_query.npz").read_bytes(), leaderboard.read("p", folder)
+    another(results, "fewer", seeds=[0])()
+    no = {"status": "refused", "reason": "no", "metrics": {}, "curves": {}}
+    for path in results.glob(f"runs/{refused}/three/8/*/scores.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | no))
+    another(results, "new", methods=["three"])()
+    board = leaderboard.read("p", folder)
+    for key in ("members", "fingerprints"):
+        assert board.about[key] == old.about[key] != []
+    assert len(board.runs) == (8 if refused == "*" else 10)
+    assert board.scored == old.scored and (folder / "p.per_query.npz").read_bytes() == scores
+
+
 def test_rows_of_other_methods_are_added_and_replace_those_of_the_same_cells(results, folder):
     before = leaderboard.read("p", folder)
     path = results / "runs" / "p_fold2" / "two" / "8" / "1" / "scores.json"
