@@ -15,7 +15,7 @@ import tiebench
 from benchmarks.class_items import FILE, Items, find, read
 from benchmarks.report import progress
 from methods.base.catalogue import load_class
-from workflow.tuning.search import partition
+from workflow.tuning.validation import partition
 
 SHARES = {"fit": 0.8, "query": 0.05}  # of the training set
 PARTITIONS = 3

@@ -15,8 +15,9 @@ from methods.base.catalogue import load_class
 from methods.base.deep import shuffled_batches
 from tiebench import relaxed
 from workflow.stages.protocol_data import ProtocolData
-from workflow.tuning.search import Evaluated, partition, search, validation_score
+from workflow.tuning.search import Evaluated, search
 from workflow.tuning.spaces import draw_trials
+from workflow.tuning.validation import partition, validation_score
 
 METHOD, BITS, TRIALS = "talr_ap", 48, 24
 SHARES = {"fit": 0.8, "query": 0.05}

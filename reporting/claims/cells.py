@@ -26,9 +26,8 @@ class ClaimCells:
         where = claim.get("where") or {}
         named = {name for key in ("method", "methods", "others") for name in as_list(claim.get(key, ()))}
         named.update(as_list(where.get("methods", ())))
-        named.update(
-            side["method"] for key in ("left", "right") if "method" in (side := claim.get(key) or {})
-        )
+        sides = [claim.get(key) or {} for key in ("left", "right")]
+        named.update(name for side in sides for name in as_list(side.get("method", ())))
         for group in table.groups:
             compared = [one for one in group.methods if one in named or table.competes(one, group.protocol)]
             for bits, method in itertools.product(group.bits, compared):

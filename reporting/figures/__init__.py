@@ -102,6 +102,20 @@ def has_range(metric: str) -> bool:
     return ranking_of(metric)[0] is None and resolve(metric)[0].has_range
 
 
+def check_options(kind: str, names: Iterable[str]) -> None:
+    """Raise ValueError, with the nearest name, for an option that a figure does not have, besides what it
+    draws of the table."""
+    known = [
+        entry.name
+        for entry in fields(Options)
+        if not entry.metadata.get("internal") and entry.metadata.get("figure", kind) == kind
+    ]
+    for name in names:
+        if name not in known:
+            end = did_you_mean(name, [*known, "methods", "blocks"])
+            raise ValueError(f"figure {kind}: unknown option {name!r}{end}")
+
+
 def draw(
     kind: str,
     table: Table,
@@ -120,15 +134,7 @@ def draw(
     ValueError, where the runs have nothing that the figure shows.
     """
     describe(kind)
-    known = [
-        entry.name
-        for entry in fields(Options)
-        if not entry.metadata.get("internal") and entry.metadata.get("figure", kind) == kind
-    ]
-    for name in options:
-        if name not in known:
-            end = did_you_mean(name, [*known, "methods", "blocks"])
-            raise ValueError(f"figure {kind}: unknown option {name!r}{end}")
+    check_options(kind, options)
     chosen = Options(**options)
     from reporting.drawing.axes import draw_scaled
     from reporting.drawing.method_styles import method_styles

@@ -99,9 +99,9 @@ def _curves(group: Group, results: Results) -> dict[str, dict[int, _Point]]:
             values = []
             for run in results.cell(group.protocol, method, bits).values():
                 score = run.score(group.metric)
-                if score is not None:
+                size = run.metrics.get("estimated_bytes") if estimated else bits / 8
+                if score is not None and size is not None:
                     ends = [number(run.metrics.get(f"{group.metric}_{end}")) for end in ("min", "max")]
-                    size = run.metrics["estimated_bytes"] if estimated else bits / 8
                     values.append([size, score] + [score if end is None else end for end in ends])
             if values:
                 result.setdefault(method, {})[bits] = _Point(*map(statistics.fmean, zip(*values)))

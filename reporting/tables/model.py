@@ -8,6 +8,7 @@ nothing here loads NumPy or pandas.
 
 import functools
 import itertools
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -366,8 +367,10 @@ class Table:
         found: dict[str, dict[str, int]] = {}
         for protocol, settings in self.settings.items():
             if settings.training_per_class is not None:
-                rest = sorted(item for item in settings.split.items() if item[0] != "training")
-                found.setdefault(repr((settings.dataset, rest)), {})[protocol] = settings.training_per_class
+                split = {key: value for key, value in settings.split.items() if key != "training"}
+                rest = {**(settings.published or {}), "split": split, "training_per_class": None}
+                key = json.dumps(rest, sort_keys=True)
+                found.setdefault(key, {})[protocol] = settings.training_per_class
         largest = max(found.values(), key=len, default={})
         return largest if len(largest) > 1 else {}
 

@@ -60,6 +60,15 @@ def test_the_planner_loads_no_matplotlib_and_no_pandas():
     assert said.stdout.strip() == "[]"
 
 
+def test_sizes_are_those_of_protocols_that_differ_in_nothing_else():
+    pixels = {"training_per_class": 50, "input": {"kind": "pixels"}}
+    made = of_protocols(few={"training_per_class": 10}, pixels=pixels, many={"training_per_class": 100})
+    for name, training in (("few", 10), ("many", 100)):
+        made["settings"][name]["split"] = {"kind": "plain", "training": training}
+    assert table_of(made).training_sizes() == {"few": 10, "many": 100}
+    assert table_of(of_protocols(few={"training_per_class": 10}, pixels=pixels)).training_sizes() == {}
+
+
 def test_figures_apply_by_metrics_columns_and_methods():
     assert figures.applicable(table_of(TWO)) == [name for name in figures.names() if name not in TABLES]
     for name, fitting in TABLES.items():

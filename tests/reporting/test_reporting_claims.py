@@ -367,9 +367,10 @@ def test_a_side_may_be_a_baseline():
     styles = {"onehot": {"title": "One-hot", "family": "bound"}}
     settings = table(methods=["talr_ap", "onehot"], styles=styles)
     records = runs_of({"talr_ap": (0.6, 0.7), "onehot": (0.5, 0.6)})
-    claim = {"kind": "side_above", "left": {"method": "talr_ap"}, "right": {"method": "onehot"}}
-    found = judged(claim, settings, records)
-    assert found["verdict"] == "reproduced" and len(found["figures"]) == 2
+    for method in ("talr_ap", ["talr_ap"]):
+        claim = {"kind": "side_above", "left": {"method": method}, "right": {"method": "onehot"}}
+        found = judged(claim, settings, records)
+        assert found["verdict"] == "reproduced" and len(found["figures"]) == 2
 
 
 def test_a_side_may_be_a_score_of_the_same_runs_that_no_block_asks_for():

@@ -5,7 +5,8 @@ import subprocess
 
 from workflow.stages.checkpoints import checkpoint_path, decided_by, git_commit, remove_checkpoint
 
-SMALL = {"architecture": "small", "options": {}}
+TALR = {"class": "talr_ap", "affinity": {"kind": "class"}}
+OF_SMALL = TALR | {"network": {"architecture": "small", "options": {}}}
 
 
 def test_weights_are_known_by_their_content_wherever_they_are(tmp_path):
@@ -14,22 +15,24 @@ def test_weights_are_known_by_their_content_wherever_they_are(tmp_path):
     first.write_bytes(b"weights")
     second.write_bytes(b"weights")
     os.utime(second, (1, 1))
-    before = decided_by("talr_ap", SMALL, str(first))
-    assert decided_by("talr_ap", SMALL, second) == before
+    before = decided_by(OF_SMALL, str(first))
+    assert decided_by(OF_SMALL, second) == before
     second.write_bytes(b"weighty")
-    assert decided_by("talr_ap", SMALL, second) != before
-    assert decided_by("talr_ap", SMALL, None) != before
+    assert decided_by(OF_SMALL, second) != before
+    assert decided_by(OF_SMALL, None) != before
 
 
 def test_a_mark_changes_with_the_method_the_network_and_the_settings():
     given = [
-        decided_by("talr_ap", None, None),
-        decided_by("itq", None, None),
-        decided_by("talr_ap", SMALL, None),
+        decided_by(TALR, None),
+        decided_by(TALR | {"class": "itq"}, None),
+        decided_by(OF_SMALL, None),
+        decided_by(TALR | {"affinity": {"kind": "shared_label"}}, None),
+        decided_by(TALR, None, "workflow.tuning.validation"),
     ]
     marks = {checkpoint_path("runs/a", [decisive, {"epochs": 3}], "npz") for decisive in given}
     marks |= {checkpoint_path("runs/a", [given[0], {"epochs": 4}], "npz")}
-    assert len(marks) == 4
+    assert len(marks) == 6
     assert {path.parent.as_posix() for path in marks} == {"results/checkpoints/runs/a"}
 
 

@@ -16,7 +16,7 @@ from workflow.scripts import train_and_encode
 from workflow.stages import protocol_data
 from workflow.stages.protocol_data import ProtocolData
 from workflow.stages.run_records import read_estimates
-from workflow.tuning.search import validation_score
+from workflow.tuning.validation import validation_score
 
 from conftest import read_json  # isort: skip
 

@@ -14,7 +14,7 @@ import yaml
 
 from workflow.code_dependencies import code_files
 from workflow.configuration import dataset_checks, hyperparameter_checks
-from workflow.configuration.merged import load
+from workflow.configuration.merged import load, merge_settings
 from workflow.configuration.sources import Place
 from workflow.errors import ConfigurationError
 from workflow.plan import groups as run_groups
@@ -165,6 +165,35 @@ def test_a_user_s_values_replace_key_by_key_and_leave_the_rest():
     assert mine["methods"]["talr_ap"]["defaults"] == plain["methods"]["talr_ap"]["defaults"] | {"epochs": 3}
     assert mine["methods"]["mihash"] == plain["methods"]["mihash"]
     assert mine["tables"]["quick"] == plain["tables"]["quick"] | {"seeds": [7]}
+
+
+def test_files_are_put_over_one_another_as_over_the_repository():
+    split = {"kind": "per_class", "query": 10, "training": 50, "folds": 3}
+    one = {"protocols": {"mine": MINE | {"split": split, "input": {"kind": "features", "centre": False}}}}
+    one |= {"tuned": None, "skip": ["a"]}
+    other = {"protocols": {"mine": {"split": {"kind": "random", "query": 2, "training": 5}, "at": [7]}}}
+    other |= {"tuned": {"digits": {"itq": {"search": {"trials": 4}, "iterations": 9}}}, "skip": ["b"]}
+    last = {"protocols": {"mine": {"input": {"kind": "features"}}}}
+    last |= {"tuned": {"digits": {"itq": {"search": {"trials": 5}}}}}
+    before = copy.deepcopy([one, other, last])
+    found = merge_settings(merge_settings(one, other), last)
+    assert found["protocols"]["mine"] == MINE | other["protocols"]["mine"] | last["protocols"]["mine"]
+    assert found["tuned"] == last["tuned"] and found["skip"] == ["b"]
+    assert [one, other, last] == before
+
+
+def test_two_places_of_an_anchor_are_checked_apart():
+    """The checks of a table complete its blocks: with its methods, and the bounds."""
+    text = """
+        protocols:
+          mine: {dataset: digits, split: {kind: random, query: 20, training: 60}, affinity: {kind: class}}
+        tables:
+          one: {methods: [lsh, itq], blocks: &blocks [{protocol: mine, metric: ap, bits: [8]}]}
+          two: {methods: [sdh, talr_ap], blocks: *blocks}
+    """
+    tables = load(ROOT, yaml.safe_load(text))["tables"]
+    assert tables["one"]["blocks"][0]["methods"] == ["lsh", "itq"]
+    assert tables["two"]["blocks"][0]["methods"][:2] == ["sdh", "talr_ap"]
 
 
 def test_hyperparameters_go_from_general_to_special():

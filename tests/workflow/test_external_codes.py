@@ -1,5 +1,6 @@
 """Codes of another program as a row of a table: through the real Snakefile, and their checks alone."""
 
+import os
 import re
 
 import numpy as np
@@ -99,11 +100,14 @@ def test_codes_are_a_row_like_any_other_and_a_missing_file_is_a_hole(laboratory,
     assert external["checked_by"] == ["labels", "items"]
     assert external["file"] == "codes/mine/tiny/8/1.npz"
 
-    # The file that was missing is added, and another replaced: these two are imported, and no other.
+    # The file that was missing is added, and another replaced, both older than the runs, as what was moved or
+    # unpacked is: these two are imported, and no other.
     before = laboratory.stamps("results/runs/**/*")
     expected[11, 1] = save(laboratory, 11, 1)
     other = 1 - codes_of(8, 0)[laboratory.split().database]
     expected[8, 0] = save(laboratory, 8, 0, database=other)
+    for name in ("8/0", "11/1"):
+        os.utime(laboratory.directory / "codes/mine/tiny" / f"{name}.npz", (1e9, 1e9))
     laboratory.made("results/tiny.csv", config=mine)
     after = laboratory.stamps("results/runs/**/*")
     changed = {path.rsplit("/", 1)[0] for path in before if after[path] != before[path]}
@@ -205,7 +209,7 @@ def test_the_example_of_the_documentation_is_a_table():
     runs = [run for run in plan.table_runs(table, ["run.json"]) if "/mine/" in run]
     assert runs and all(f"`codes/mine/digits/12/{seed}.npz`" in section for seed in (0, 1))
     found = external_codes.run_settings(plan, "digits", "mine", "12", "0")
-    assert found == {"folder": "codes/mine", "file": "codes/mine/digits/12/0.npz"}
+    assert found == {"folder": "codes/mine", "file": "codes/mine/digits/12/0.npz", "stamp": None}
 
 
 SPLIT = Split([1, 4, 6], [0, 2, 3, 7, 9], [0, 2])

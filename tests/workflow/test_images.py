@@ -16,7 +16,7 @@ from PIL import Image
 from methods.base.catalogue import load_class
 from workflow.configuration.merged import load
 from workflow.stages.protocol_data import ProtocolData
-from workflow.tuning.search import validation_score
+from workflow.tuning.validation import validation_score
 
 from conftest import refused  # isort: skip
 

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from reporting import leaderboard, load_results
+from workflow.configuration import leaderboard_rows
 from workflow.configuration.bounds import FAMILY
 from workflow.configuration.merged import load
 from workflow.plan.runs import Cell, Plan
@@ -103,6 +104,18 @@ def test_scores_of_other_data_are_refused_in_one_line(published, mine):
     line = published.refused("results/mine.csv", config=mine)
     assert "table mine: tiny has another dataset here (" in line and "leave out `compare`" in line
     assert not (published.results / "mine.csv").exists()
+
+
+def test_filled_cells_have_what_figures_of_other_rankings_read():
+    example = yaml.safe_load((ROOT / "docs/examples/text_embeddings.yaml").read_text(encoding="utf-8"))
+    block = {"protocol": "scifact", "metric": "estimated_ndcg@10", "bits": [64]}
+    mine = {"seeds": [0], "methods": ["lsh"], "compare": {"leaderboard": ["rabitq"]}, "blocks": [block]}
+    configuration = load(ROOT, example | {"tables": {"mine": mine}})
+    found = leaderboard_rows.filled(configuration, configuration["tables"]["mine"])
+    for record in found["records"]:
+        names = set(record["metrics"])
+        assert {"estimated_bytes", "ndcg@10", "ndcg@10_min", "estimated_ndcg@10"} <= names
+        assert any(name.startswith("candidates_radius_") for name in names)
 
 
 def test_what_the_leaderboard_has_is_no_row_that_is_run(published, mine):

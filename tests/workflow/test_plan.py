@@ -87,6 +87,18 @@ def test_where_a_file_is_found_or_fetched_is_no_setting_of_a_dataset(plan, tiny)
     assert plan().dataset_settings("tiny") != before
 
 
+def test_another_file_without_a_checksum_is_another_setting_though_it_is_older(plan, tiny):
+    file = Path("sources", tiny["datasets"]["tiny"]["sources"][0]["file"])
+    place(file)
+    before = plan().dataset_settings("tiny")
+    os.utime(file, (1e9, 1e9))
+    assert plan().dataset_settings("tiny") != before
+    for key, value in (("sha256", "0" * 64), ("urls", ["https://example.org/tiny.npz"])):  # says what it is
+        tiny["datasets"]["tiny"]["sources"][0][key] = value
+        assert "state" not in plan().dataset_settings("tiny")
+        del tiny["datasets"]["tiny"]["sources"][0][key]
+
+
 @pytest.mark.parametrize(("loader", "file"), [("images", "a/1.png"), ("coco", "deep/er/1.jpg")])
 def test_the_files_of_a_source_folder_are_a_setting_of_its_dataset(plan, tiny, loader, file):
     folder = Path("sources/folder")

@@ -1,14 +1,29 @@
 """Codes of another protocol's runs: joined by item, and scored as if they had been trained here."""
 
+import copy
+import os
+
 import numpy as np
 import pytest
+import yaml
 
 from datasets.splits import Split
 from tiebench.affinities import EqualLabels
 from tiebench.scoring import score_codes
+from workflow.configuration.merged import merge
 from workflow.stages.taken_codes import prefix, taken
 
 from conftest import class_vectors  # isort: skip
+
+TAKEN = yaml.safe_load("""
+methods: {talr_ap: {protocols: {again: {epochs: 1, batch_size: 20, bins: 8}}}}
+tables:
+  taken:
+    seeds: [0]
+    methods: [talr_ap]
+    supervised_bounds: false
+    blocks: [{protocol: again, metric: ap, bits: [8]}, {protocol: taken, metric: ap, bits: [8]}]
+""")
 
 
 @pytest.fixture
@@ -109,3 +124,22 @@ def test_taken_codes_are_scored_and_nothing_is_trained(laboratory, tiny):
             same_split = own["fingerprints"]["split"] == record["fingerprints"]["split"]
             assert same_split == (protocol == "first")
     assert laboratory.has_nothing_to_do("results/tiny.csv", config=tiny)
+
+
+def test_other_codes_are_taken_where_the_configuration_says_so(laboratory, tiny):
+    """Of runs that are older than those that had been made of the first."""
+    config = merge(tiny, copy.deepcopy(TAKEN))
+    config["protocols"]["again"] = config["protocols"]["tiny"] | {"title": "Again"}
+    config["protocols"]["taken"] = config["protocols"]["tiny"] | {"title": "Taken", "codes_of": "tiny"}
+    laboratory.made("results/taken.csv", config=config)
+
+    def ap(protocol):
+        return laboratory.metrics("talr_ap", protocol=protocol)["ap"]
+
+    assert ap("taken") == ap("tiny") != ap("again")
+    for path in laboratory.run_folder("talr_ap", protocol="taken").iterdir():
+        os.utime(path)
+    config["protocols"]["taken"]["codes_of"] = "again"
+    laboratory.made("results/taken.csv", config=config)
+    assert ap("taken") == ap("again")
+    assert laboratory.has_nothing_to_do("results/taken.csv", config=config)

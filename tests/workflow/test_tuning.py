@@ -17,19 +17,16 @@ from workflow.tuning.files import choices
 from workflow.tuning.search import (
     KEEP,
     Evaluated,
-    TooLong,
     TooMuchWork,
     check_work,
     confirm,
     ends,
-    partition,
     ranked,
     search,
-    validation_score,
     widen,
-    with_training_items,
 )
 from workflow.tuning.spaces import Trial
+from workflow.tuning.validation import TooLong, partition, validation_score, with_training_items
 
 SHARES = {"fit": 0.5, "query": 0.2}
 
@@ -495,13 +492,14 @@ def test_kernels_are_compiled_before_a_trial_whose_seconds_count(monkeypatch, tm
     monkeypatch.chdir(tmp_path)
     for place, does in (
         ("tiebench.compile.compile_kernels", lambda: happened.append("kernels")),
-        ("workflow.tuning.search.validation_score", lambda *given: happened.append("trial") or 0.5),
+        ("workflow.tuning.validation.validation_score", lambda *given: happened.append("trial") or 0.5),
         ("workflow.stages.protocol_data.ProtocolData", lambda *given: SimpleNamespace(fingerprints={})),
     ):
         monkeypatch.setattr(place, does)
     rule = {"metric": "ap", "rungs": [1], "trials": 1, "widen": 0, "seed": 0, "shares": {}}
     rule["seconds"] = seconds
     settings = {"search": rule, "class": "itq", "hyperparameters": {}, "spaces": [{}], "network": None}
+    settings["affinity"] = {"kind": "class"}
     names = {"name": "mine", "protocol": "tiny", "method": "itq", "bits": 8, "output": tmp_path / "8.json"}
     files = dict.fromkeys(("weights", "protocol_folder", "dataset", "items"))
     tune_method.work(SimpleNamespace(settings=settings, **names, **files))

@@ -47,6 +47,9 @@ def check(configuration):
         "tuning": hyperparameter_checks.check_tuning,
     }
     for section, check_entry in of_section.items():
+        if section == "protocols":  # before one is compared with another
+            for name, entry in configuration[section].items():
+                _check_kinds(configuration, name, entry)
         for name, entry in configuration[section].items():
             check_entry(configuration, name, entry)
         if section == "protocols":
@@ -156,11 +159,15 @@ def _check_protocol(configuration, name, entry):
     for key in ("asymmetric", "estimated", "rescore", "orders"):
         if entry[key] and entry["database_parts"] > 1:
             configuration.fail((*where, key), "cannot be scored from database_parts: leave one of them out")
+
+
+def _check_kinds(configuration, name, entry):
+    """Whether the split and the affinity of a protocol are of known kinds, and have what these take."""
     for key, check_spec in (("split", splits.folds), ("affinity", affinity.check_spec)):
         try:
             check_spec(entry[key])
         except (TypeError, ValueError) as error:  # of a kind that compares what it was given unchecked
-            configuration.fail((*where, key), str(error).removeprefix(f"{key}: "))
+            configuration.fail(("protocols", name, key), str(error).removeprefix(f"{key}: "))
 
 
 def _check_other(configuration, name, key, what):
@@ -368,6 +375,7 @@ def _check_table(configuration, name, table):
                     raise ValueError(f"the gallery takes `methods` only, not {other[0]!r}")
             else:
                 figures.describe(kind)
+                figures.check_options(kind, set(options) - {"methods", "blocks"})
             asked_of_all.only(options.get("methods"), options.get("blocks"))
         except ValueError as error:
             configuration.fail((*where, "figures", kind), str(error))

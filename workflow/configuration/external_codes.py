@@ -14,6 +14,7 @@ from tiebench.query_identity import check, describe
 from tiebench.values import ids as read_ids
 from tiebench.values import is_text
 from tiebench.values import rows as row_numbers
+from workflow.configuration.source_checks import stamp
 
 FAMILY = "external"
 PARTS = ("query", "database")
@@ -46,15 +47,16 @@ def metadata(name, entry):
 
 
 def run_settings(plan, protocol, method, bits, seed):
-    """Where the codes of a run are imported from: `folder` and `file`."""
+    """Where the codes of a run are imported from: `folder`, `file`, and its `stamp`, None if it is absent."""
     folder = plan.configuration.external_folder(method)
-    return {"folder": folder, "file": f"{folder}/{protocol}/{bits}/{seed}.npz"}
+    file = f"{folder}/{protocol}/{bits}/{seed}.npz"
+    return {"folder": folder, "file": file, "stamp": stamp(file)}
 
 
 def run_files(plan, protocol, method, bits, seed):
     """The file of these codes, in a list that is empty while there is none: a hole of the table."""
-    file = run_settings(plan, protocol, method, bits, seed)["file"]
-    return [file] if Path(file).is_file() else []
+    settings = run_settings(plan, protocol, method, bits, seed)
+    return [] if settings["stamp"] is None else [settings["file"]]
 
 
 def absence(settings):
@@ -102,9 +104,10 @@ def _checked(arrays, bits, split, labels, ids, whose):
     check({"queries": len(codes[0]), "database": len(codes[1])}, sizes, whose)
     for kind, found in given.items():
         for part, values in found.items():
-            if len(values) != len(getattr(split, part)):
+            if np.shape(values)[:1] != (len(getattr(split, part)),):
+                count = len(values) if np.ndim(values) else "a single value as"
                 raise ValueError(
-                    f"there are {len(getattr(split, part))} {part} codes but {len(values)} {part}_{kind}"
+                    f"there are {len(getattr(split, part))} {part} codes but {count} {part}_{kind}"
                 )
     checked_by = [kind for kind in KINDS if given[kind]]
     if labels is None and given["labels"]:

@@ -124,18 +124,31 @@ def check_tuning(configuration, name, tuning):
                 configuration.fail((*place, both[0]), "is among the trial_settings, too")
     if tuning["shares"]["fit"] + tuning["shares"]["query"] >= 1:
         configuration.fail((*where, "shares"), "fit and query together must leave a database")
+    for number, limit in enumerate(tuning.get("work", ())):
+        for parameter in limit["of"]:
+            place = (*where, f"work[{number}]", "of")
+            of_methods = _having(configuration, place, tuning["methods"], parameter)
+            for method, annotation in of_methods.items():
+                if not fits(1, annotation):
+                    configuration.fail(place, f"{parameter} of {method} is {annotation}, no number")
     for number, last in enumerate(tuning["confirm"]):
         if last["fit"] + last.get("query", tuning["shares"]["query"]) >= 1:
             configuration.fail((*where, f"confirm[{number}]"), "fit and query together must leave a database")
 
 
-def _check_space(configuration, where, methods, parameter, values):
+def _having(configuration, where, methods, parameter):
+    """The methods that have a hyper-parameter, of which some must: method -> its annotation."""
     of_method = {method: _settable(configuration, method) for method in methods}
     having = {method: known[parameter] for method, known in of_method.items() if parameter in known}
     if not having:
         known = sorted({name for known in of_method.values() for name in known})
         hint = did_you_mean(parameter, known)
         configuration.fail(where, f"none of the methods has such a hyper-parameter{hint}")
+    return having
+
+
+def _check_space(configuration, where, methods, parameter, values):
+    having = _having(configuration, where, methods, parameter)
     if isinstance(values, dict) and values["log_uniform"][0] >= values["log_uniform"][1]:
         configuration.fail((*where, "log_uniform"), "must be a lower and a higher number")
     values = values["log_uniform"] if isinstance(values, dict) else values

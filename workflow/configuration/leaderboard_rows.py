@@ -4,10 +4,14 @@ from dataclasses import replace
 
 from reporting import leaderboard
 from reporting.tables.runs import Run
+from reporting.tables.titles import RANGE
+from tiebench import metrics
 from tiebench.leaderboards import per_query_files
 from tiebench.messages import did_you_mean, shorten
 from workflow.configuration.bounds import FAMILY
 
+# Of all rankings: what figures of costs take.
+CANDIDATES = "candidates_radius_"
 ABSENT = "the leaderboard has no run of it"
 
 
@@ -112,8 +116,12 @@ def filled(configuration, table):
             cells |= {(block["protocol"], method, bits): None for bits in block["bits"]}
     if not cells:
         return None
-    metrics = {"ap", *(block["metric"] for block in table["blocks"])}
-    shown = {"queries", *(f"{metric}{end}" for metric in metrics for end in ("", "_min", "_max"))}
+    names = {"ap"}
+    for ranking, metric in (metrics.ranking_of(block["metric"]) for block in table["blocks"]):
+        ordered = ranking is not None and ranking.kind in metrics.ORDERS
+        names |= {metric, *(f"{order}_{metric}" for order in metrics.ORDERS if ordered)}
+    names |= {block["metric"] for block in table["blocks"]}
+    shown = {"queries", "estimated_bytes", *(f"{name}{end}" for name in names for end in ("", *RANGE))}
     records: list[dict] = []
     fingerprints: dict[str, dict] = {}
     per_query: dict[str, str] = {}
@@ -131,9 +139,11 @@ def filled(configuration, table):
     return {"records": records, "fingerprints": fingerprints, "per_query": per_query}
 
 
-def _part(run, metrics):
+def _part(run, shown):
     """A run with what tables and figures show: some of its metrics, and whether its codes collapsed."""
-    scores = {name: value for name, value in run.metrics.items() if name in metrics}
+    scores = {
+        name: value for name, value in run.metrics.items() if name in shown or name.startswith(CANDIDATES)
+    }
     collapsed = {name: value for name, value in run.health.items() if name == "collapsed"}
     return replace(run, metrics=scores, health=collapsed)
 

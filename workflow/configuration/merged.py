@@ -57,8 +57,8 @@ def load(root, overrides=None, given=()):
                 found.said  # noqa: B018 - a file that is wrong is named before what uses it is checked
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
-    merged = merge(values, overrides)
-    merged["tuned"] = merge_tuned(values["tuned"], overrides.get("tuned", {}))
+    # Anchors of YAML are one object in many places, of which the checks complete each.
+    merged = _apart(merge_settings(values, overrides))
     configuration = Configuration(root, merged, overrides, files, given)
     checks.check(configuration)
     return configuration
@@ -69,6 +69,22 @@ def _names(value):
     if isinstance(value, str):
         return re.findall(r"[^\s,'\"\[\]]+", value)
     return [] if value is None else value
+
+
+def _apart(value):
+    """A copy in which no two places are the same mapping or list."""
+    if isinstance(value, dict):
+        return {key: _apart(one) for key, one in value.items()}
+    return [_apart(one) for one in value] if isinstance(value, list) else value
+
+
+def merge_settings(base, change):
+    """The settings of a file, or of several, with those of another on top, as `load` puts the user's on the
+    repository's; neither is modified."""
+    merged = merge(base, change)
+    if "tuned" in base and "tuned" in change:
+        merged["tuned"] = merge_tuned(base["tuned"], change["tuned"])
+    return merged
 
 
 def merge(base, change):
@@ -87,7 +103,7 @@ def merge_tuned(base, change):
     What one search chose for a protocol and a method replaces what another chose as a whole: nobody has tried
     a mixture of both.
     """
-    if not isinstance(change, dict):
+    if not (isinstance(base, dict) and isinstance(change, dict)):
         return change
     merged = dict(base)
     for protocol, methods in change.items():

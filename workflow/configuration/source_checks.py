@@ -91,6 +91,18 @@ def mistake(found, source):
     return None
 
 
+def stamp(path):
+    """Size and time of a file, [bytes, nanoseconds]; None where there is none.
+
+    Snakemake looks for files that are newer than what was made of them: one that is put in place of another
+    keeps its own time, which may be before.
+    """
+    if not Path(path).is_file():
+        return None
+    stat = Path(path).stat()
+    return [stat.st_size, stat.st_mtime_ns]
+
+
 def check(path, source, memory=None):
     """Compare a file with what its source records.
 

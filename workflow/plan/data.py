@@ -9,6 +9,7 @@ from tiebench.files import read_json
 from tiebench.messages import did_you_mean
 from workflow.code_dependencies import code_digests
 from workflow.configuration import dataset_checks
+from workflow.configuration.source_checks import stamp
 from workflow.errors import ConfigurationError
 
 
@@ -68,7 +69,8 @@ class DataPlan:
         return pick(settings, "loader", "options") | {"sources": recorded} | about
 
     def source_state(self, dataset):
-        """A digest of names, sizes and times of the files in a dataset's folders; None where it has none.
+        """Names, sizes and times of the files in a dataset's folders, as a digest, and of its files without a
+        recorded checksum; None where it has neither.
 
         Snakemake compares the time of a folder, which a change below a folder in it leaves as it was. A
         dataset whose sources are gone has the state of those that it was made of.
@@ -82,12 +84,15 @@ class DataPlan:
                 return None
             return made.get("made_from", {}).get("state")
         folders = [path for path in places if path.is_dir()]
-        if not folders:
-            return None
+        sources = zip(places, settings["sources"], strict=True)
+        unrecorded = [path for path, source in sources if not {*source} & {"sha256", "md5", "urls"}]
+        found = [f"{size} bytes, {time} ns" for size, time in filter(None, map(stamp, unrecorded))]
         try:
-            return loaders.state(settings["loader"], folders, **settings["options"])
+            if folders:
+                found.append(loaders.state(settings["loader"], folders, **settings["options"]))
         except (OSError, TypeError, ValueError):
             return None  # the check of the protocol, or the loader, says what is wrong
+        return " ".join(found) or None
 
     @functools.cached_property
     def downloads(self):

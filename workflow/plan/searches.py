@@ -47,6 +47,11 @@ class TuningPlan:
             found["candidates"] = entry["candidates"].get(method, [])
         return found
 
+    def code(self, protocol, method):
+        """What a run of the method is made by, and the scores and the choices of its trials."""
+        of_search = self.plan.code("workflow.tuning.validation", "workflow.tuning.search")
+        return self.plan.run_code(protocol, method) | of_search
+
     def choices(self, tuning):
         """What each search of a tuning chose."""
         entry = self.plan.entry("tuning", tuning)

@@ -15,7 +15,7 @@ from reporting import figures
 from workflow import forks, snakemake_internals
 from workflow.configuration import external_codes
 from workflow.plan import targets
-from workflow.configuration.merged import load, merge_tuned
+from workflow.configuration.merged import load, merge_settings
 from workflow.code_dependencies import use_this_python
 from workflow.errors import ConfigurationError
 from workflow.plan.pages import PagePlan
@@ -44,15 +44,10 @@ def or_exit(function, *arguments, **named):
 
 
 # Snakemake has read these already, but of two equal keys it takes the last one silently, and it would mix what
-# two files say of one method in `tuned`.
+# two files say of one split, or of one method in `tuned`.
 GIVEN = {file: or_exit(read_settings, Path(file)) for file in snakemake_internals.given_configfiles(workflow)}
-TUNED = [
-    values["tuned"]
-    for values in (*GIVEN.values(), snakemake_internals.given_config(workflow))
-    if "tuned" in values
-]
-CHANGED = {"tuned": functools.reduce(merge_tuned, TUNED, {})} if TUNED else {}
-CONFIGURATION = or_exit(load, ROOT, config | CHANGED, GIVEN.items())
+CHANGED = functools.reduce(merge_settings, (*GIVEN.values(), snakemake_internals.given_config(workflow)))
+CONFIGURATION = or_exit(load, ROOT, CHANGED, GIVEN.items())
 PLAN = Plan(CONFIGURATION)
 SEARCHES = TuningPlan(PLAN)
 PAGES = PagePlan(PLAN)

@@ -98,6 +98,8 @@ rule take_codes:
         "../../environment.yml"
     params:
         code=code(PLAN.code, "workflow.stages.taken_codes"),
+        # Of parameters that are made from the input, no change is noticed: whose codes they are is one here.
+        source=of(PLAN.taken_run),
         ours=subpath(input.split, parent=True),
         theirs=lambda wildcards, input: Path(input.theirs).parent,
         run=lambda wildcards, input: Path(input.run[0]).parent,

@@ -22,7 +22,7 @@ rule tune_method:
         gpu=of(PLAN.gpus),
     params:
         settings=settings(SEARCHES.settings),
-        code=code(PLAN.run_code),
+        code=code(SEARCHES.code),
         dataset=of(PLAN.dataset_folder),
         folder=subpath(input.split, parent=True),
     message:

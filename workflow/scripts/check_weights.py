@@ -10,6 +10,8 @@ def work(options):
     from workflow.configuration.source_checks import check
 
     source = options.settings
+    if Path(options.weights).is_dir():
+        raise ValueError(f"{options.weights} is a folder: weights are one file")
     found = check(options.weights, source)
     card = {key: found[key] for key in ("bytes", "sha256", "md5") if key in found}
     write_json(options.output, {"file": Path(options.weights).name} | card)

@@ -19,7 +19,7 @@ def work(options):
             _job.keep_memory()
     weights = options.weights[0] if options.weights else None
     protocol = ProtocolData(options.protocol_folder, options.dataset, settings, options.items, weights)
-    decided = decided_by(settings["class"], settings.get("network"), weights)
+    decided = decided_by(settings, weights)
     commit = git_commit()
     for name in options.runs:
         bits, seed = map(int, name.split("/"))

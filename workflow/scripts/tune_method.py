@@ -15,17 +15,9 @@ def work(options):
     from tiebench.metrics import resolve
     from workflow.stages.checkpoints import checkpoint_path, decided_by
     from workflow.stages.protocol_data import ProtocolData
-    from workflow.tuning.search import (
-        Evaluated,
-        check_work,
-        confirm,
-        ends,
-        ranked,
-        search,
-        validation_score,
-        widen,
-    )
+    from workflow.tuning.search import Evaluated, check_work, confirm, ends, ranked, search, widen
     from workflow.tuning.spaces import draw_trials, restricted, with_candidates
+    from workflow.tuning.validation import validation_score
 
     rule, given = settings["search"], settings["hyperparameters"]
     if rule["seconds"] is not None:
@@ -56,7 +48,7 @@ def work(options):
         key: value for key, value in settings.items() if key not in ("spaces", "candidates", "search")
     }
     of_scores |= {key: rule.get(key) for key in ("metric", "seed", "trial_settings")}
-    code = decided_by(settings["class"], settings["network"], weights)
+    code = decided_by(settings, weights, "workflow.tuning.validation")
     place = f"tuning/{options.name}/{options.protocol}/{options.method}/{options.bits}"
 
     def evaluated(shares, seconds):

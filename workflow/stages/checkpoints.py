@@ -9,6 +9,7 @@ from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
+from datasets import affinity
 from networks import architecture
 from workflow.code_dependencies import code_files
 
@@ -40,14 +41,15 @@ def git_commit(folder=_ROOT):
     return commit.stdout.strip() + ("+" if changes.stdout.strip() else "")
 
 
-def decided_by(method, network, weights):
+def decided_by(settings, weights, *more):
     """What decides the result of a training besides its settings: code, pretrained weights, versions.
 
-    method: name of the class; network: the settings of the network that is trained, or None; weights: its
-    file, or None.
+    settings: of the job, of which "class", "affinity" and "network", that which is trained or None, name
+    code; weights: the network's file, or None; more: further modules.
     """
-    modules = [f"methods.{method}"]
-    if network is not None:
+    kind = affinity.KIND.named(settings["affinity"]["kind"])
+    modules = [f"methods.{settings['class']}", "datasets.affinity", kind.module, *more]
+    if (network := settings.get("network")) is not None:
         modules += [architecture(network["architecture"])[0].module, "networks"]
     files = [_ROOT / file for file in code_files(_ROOT, *modules)]
     code = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
