@@ -164,6 +164,14 @@ def test_curve_of_precision_at_k_of_several_queries_with_items_at_distance_0():
     assert exact.precision_at_curve(joint, [1, 2, 3, 4]) == pytest.approx(expected)
 
 
+def test_curve_of_precision_at_k_of_more_ties_than_16_bits_count():
+    items = 40_000  # each at a distance of its own, every other relevant
+    counts = np.zeros((1, 2, items), np.int64)
+    counts[0, np.arange(items) % 2, np.arange(items)] = 1
+    found = exact.precision_at_curve(JointHistograms(np.arange(2), counts), [2, 32_769, items])
+    assert found == pytest.approx([1 / 2, 16_384 / 32_769, 1 / 2])
+
+
 def test_distance_shares_count_pairs():
     counts = np.array([[[1, 0, 3], [2, 0, 0], [1, 1, 0]], [[0, 4, 0], [0, 0, 2], [0, 0, 0]]])
     relevant, irrelevant = exact.distance_shares(JointHistograms(np.arange(3), counts))

@@ -156,6 +156,16 @@ def test_the_json_of_a_run_is_that_of_json_dump(call, arrays):
     assert qrels == {str(row): {str(item): 1 for item in np.flatnonzero(relevant[row])} for row in range(6)}
 
 
+def test_judgements_that_cannot_be_written_leave_an_earlier_run_as_it_is(call, arrays, fails, misused):
+    Path("run.json").write_text("mine")
+    options = ("export", "codes.npz", "--to", "ranx", "--output", "run.json", "--qrels")
+    assert "--qrels: ranx reads JSON from files that end in .json, not q.txt" in misused(*options, "q.txt")
+    two = {"query_labels": arrays["query_labels"][:, None] == np.arange(3)}
+    np.savez("codes.npz", **arrays | two)
+    fails(*options, "q.json")
+    assert Path("run.json").read_text() == "mine"
+
+
 def test_a_run_of_the_suite_gets_names_and_labels_from_its_split(call, arrays):
     rows = np.random.default_rng(0).permutation(206)
     labels = np.zeros(206, int)

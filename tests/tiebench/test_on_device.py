@@ -67,6 +67,18 @@ def test_sums_of_the_largest_codes_are_exact_in_the_narrowest_type():
         assert np.array_equal(found.counts[0], [np.zeros(bits + 1), np.ones(bits + 1)])
 
 
+@pytest.mark.parametrize("bits", [512, 768, 1024])
+def test_autocast_changes_no_count(bits):
+    """Its 16 bits hold fewer integers than the type that was checked to hold them all."""
+    generator = np.random.default_rng(0)
+    first = generator.integers(0, 2, bits)
+    signs = [torch.from_numpy(2.0 * (first ^ (generator.random((n, bits)) < 0.05)) - 1) for n in (20, 300)]
+    labels = EqualLabels(generator.integers(0, 3, 20), generator.integers(0, 3, 300))
+    expected = on_device.joint_histograms(*signs, bits, labels).counts
+    with torch.autocast("cpu", torch.bfloat16):
+        assert np.array_equal(on_device.joint_histograms(*signs, bits, labels).counts, expected)
+
+
 @pytest.mark.parametrize("bits", [12, 65])
 def test_codes_and_outputs_on_a_device_have_the_scores_of_arrays(bits, device):
     """`score` and the metric of a training loop, at a size where a device works on several blocks."""

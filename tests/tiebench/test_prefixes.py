@@ -61,6 +61,6 @@ def test_the_command_scores_prefixes(tmp_path, printed, fails, misused):
     for prefix in (64, 70):
         codes = pack(QUERY[:, :prefix]), pack(DATABASE[:, :prefix])
         assert found[str(prefix)] == score_codes(*codes, prefix, AFFINITIES["classes"], at=[5]).means
-    assert "prefixes must be between 1 and 205, the number" in fails("score", file, "--prefixes", "206")
+    assert f"{file}: prefixes must be between 1 and 205, the nu" in fails("score", file, "--prefixes", "206")
     for words in (["--prefixes", "64,x"], ["--prefixes", "64", "--per-query", "x.npz"]):
         assert "prefixes" in misused("score", file, *words)

@@ -664,3 +664,69 @@ def test_affinities_out_of_range_are_value_errors(objective, level, backend):
     arguments["affinity"][1, 2] = level
     with refused("affinity"):
         evaluate(objective, arguments["codes"], arguments["affinity"], 4, 1.0, backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_autocast_changes_neither_values_nor_gradients(objective, backend):
+    """It would round inner products, which become distances, to 16 bits, and compiled kernels take none."""
+    outputs = torch.randn(64, 48, generator=torch.Generator().manual_seed(0))
+    affinity = (torch.arange(64)[:, None] % 4 == torch.arange(64) % 4).long()
+    found = []
+    for cast in (False, True):
+        codes = torch.tanh(outputs).requires_grad_()
+        with torch.autocast("cpu", torch.bfloat16, enabled=cast):
+            values = evaluate(objective, codes, affinity, 16, backend=backend)
+            values.sum().backward()
+        found.append((values.detach(), codes.grad))
+    for one, other in zip(*found):
+        assert one.dtype == other.dtype == torch.float32 and torch.equal(one, other)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_codes_of_16_bits_are_counted_in_more(objective, dtype):
+    """Against the same rounded codes in double precision: what is left is the rounding of the results."""
+    codes = torch.tanh(torch.randn(256, 48, generator=torch.Generator().manual_seed(1))).to(dtype)
+    affinity = (torch.arange(256)[:, None] % 10 == torch.arange(256) % 10).long()
+    found = []
+    for given in (codes, codes.double()):
+        given = given.clone().requires_grad_()
+        values = evaluate(objective, given, affinity, 16)
+        assert values.dtype == given.dtype
+        values.sum().backward()
+        found.append((values.detach().double(), given.grad.double()))
+    (values, gradient), (exact_values, exact_gradient) = found
+    assert torch.allclose(values, exact_values, rtol=0.01, atol=1e-4)
+    assert torch.nn.functional.cosine_similarity(gradient.flatten(), exact_gradient.flatten(), 0) > 0.9999
+
+
+def test_backends_agree_where_bins_hold_one_item_and_where_they_are_empty():
+    """Of the torch backend the removable pole of AP_r at a count of 1, and the slope of DCG_r into an empty
+    bin, are those of the compiled one."""
+    generator = torch.Generator().manual_seed(2)
+    for _ in range(100):
+        codes = torch.randint(0, 2, (5, 2), generator=generator).double() * 2 - 1
+        affinity = torch.randint(0, 2, (5, 5), generator=generator)
+        affinity = affinity | affinity.T
+        for objective, bins in (("ap_r", 1), ("dcg_r", 40)):
+            grads = []
+            for backend in BACKENDS:
+                given = codes.clone().requires_grad_()
+                evaluate(objective, given, affinity, bins, backend=backend).sum().backward()
+                grads.append(given.grad)
+            assert torch.allclose(*grads, rtol=0, atol=2e-6), (objective, codes, affinity)
+    given = torch.tensor([[1.0], [1.0], [-1.0]], dtype=torch.float64, requires_grad=True)
+    relaxed.ndcg(
+        given, torch.ones(3, 3, dtype=torch.long), 40, simplified=False, backend="torch"
+    ).sum().backward()
+    assert given.grad.abs().max() < 1e-12  # every order is ideal
+
+
+def test_a_query_of_low_affinities_is_ranked_beside_one_of_high_ones():
+    codes = torch.tanh(torch.randn(6, 8, generator=torch.Generator().manual_seed(3)))
+    affinity = torch.ones(6, 6, dtype=torch.long)
+    affinity[0] = torch.tensor([0, 1, 0, 1, 0, 1])
+    affinity[1] = 200
+    compiled, plain = (relaxed.ndcg(codes, affinity, 8, backend=backend) for backend in BACKENDS)
+    assert torch.allclose(compiled, plain, atol=1e-5) and (plain[[0, 2, 3, 4, 5]] < 0.9999).all()

@@ -109,6 +109,13 @@ def test_the_text_says_what_the_numbers_say(tmp_path, capsys):
     assert text[-2:] == [f"leak: {leak}" for leak in EXPECTED["leaks"]]
 
 
+def test_every_query_that_is_met_again_counts(tmp_path, leaking):
+    folder = lists(tmp_path, query="a.jpg 0\na.jpg 0\nb.jpg 1\n", database="a.jpg 0\nc.jpg 1\n")
+    report = leaking(folder)
+    assert report["leaks"] == ["2 of 3 queries are in the database, the first is 'a.jpg'"]
+    assert report["overlaps"] == {"query_in_database": 1}  # distinct names
+
+
 def test_equal_images_are_found_under_other_names(tmp_path, printed, leaking):
     folder = lists(
         tmp_path,

@@ -9,6 +9,7 @@ import yaml
 from datasets import splits
 from datasets.description import Description
 from workflow.configuration.merged import load
+from workflow.plan.runs import Plan
 
 ROOT = Path(__file__).parents[2]
 FEATURES = yaml.safe_load((ROOT / "docs" / "examples" / "cifar10_features.yaml").read_text())
@@ -98,3 +99,22 @@ def test_a_protocol_without_training_items_differs_in_its_database_alone(configu
     assert without["codes_of"] == name
     same = ("dataset", "affinity", "input", "end_to_end", "at", "seed")
     assert all(without[key] == whole[key] for key in same)
+
+
+def test_every_network_of_a_shipped_table_has_settings_of_its_protocol():
+    """What trains images never falls back to rates for features of unit length."""
+    configuration = load(ROOT)
+    plan, lacking = Plan(configuration), set()
+    for table in configuration["tables"]:
+        for cell in plan.cells(table):
+            if plan.end_to_end(cell.protocol, cell.method) is None:
+                continue
+            entry = configuration["protocols"][cell.protocol]
+            places = {cell.protocol, entry["hyperparameters_of"], entry["codes_of"]}
+            names = (cell.method, configuration.class_of(cell.method))
+            given = {
+                name for one in names for name in configuration["methods"].get(one, {}).get("protocols", {})
+            }
+            if not places & given:
+                lacking.add((cell.protocol, cell.method))
+    assert lacking == set()

@@ -189,6 +189,8 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     codes = read_named(options.file, options.split, options.labels)
     if options.qrels and codes.labels is None:
         parser.error(f"--qrels: {options.file} has no labels")
+    if options.qrels and options.to == "ranx" and not str(options.qrels).endswith(".json"):
+        parser.error(f"--qrels: ranx reads JSON from files that end in .json, not {options.qrels}")
     found = {
         "file": options.output,
         "form": options.to,
@@ -241,11 +243,11 @@ def _run_written(options, codes):
             yield one
 
     names = codes.ids["query"], codes.ids["database"]
+    affinity = label_affinity(codes.labels["query"], codes.labels["database"]) if options.qrels else None
     if options.to == "ranx":
         export.write_ranx(options.output, counting(), *names)
     else:
         export.write_trec(options.output, counting(), *names, options.tag or "tiebench")
-    if options.qrels:
-        affinity = label_affinity(codes.labels["query"], codes.labels["database"])
+    if affinity is not None:
         export.write_qrels(options.qrels, affinity, *names, as_json=options.to == "ranx")
     return counted

@@ -253,7 +253,8 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         from tiebench.prefixes import score_prefixes
 
         codes = read_codes(options.files[0])
-        found = score_prefixes(*codes[:4], options.prefixes, threads=options.threads, **settings)
+        with files.naming_values(options.files[0]):
+            found = score_prefixes(*codes[:4], options.prefixes, threads=options.threads, **settings)
         return print_text(json.dumps({prefix: one.means for prefix, one in found.items()}, indent=2))
     if options.merge:
         scores = scoring.score_histograms(parts.load_merged(options.files), **settings)

@@ -86,17 +86,18 @@ def joint_histograms(
     level_of = _level_indices(affinity, len(levels) - 1, device)
     query_signs = _signs(query, bits, precision)
     first_slots = torch.arange(rows, dtype=torch.int32, device=device)[:, None] * slots
-    for begin in range(0, items, columns):
-        end = min(begin + columns, items)
-        signs = _signs(database[begin:end], bits, precision).t()
-        for low in range(0, queries, rows):
-            high = min(low + rows, queries)
-            place = (query_signs[low:high] @ signs).to(torch.int32)
-            place.neg_().add_(bits).bitwise_right_shift_(1)
-            place.add_(level_of(low, high, begin, end), alpha=bits + 1)
-            place.add_(first_slots[: high - low])
-            found = torch.bincount(place.flatten(), minlength=(high - low) * slots)
-            counts[low * slots : high * slots] += found
+    with torch.autocast(device.type, enabled=False):  # whose 16 bits are not exact up to as many
+        for begin in range(0, items, columns):
+            end = min(begin + columns, items)
+            signs = _signs(database[begin:end], bits, precision).t()
+            for low in range(0, queries, rows):
+                high = min(low + rows, queries)
+                place = (query_signs[low:high] @ signs).to(torch.int32)
+                place.neg_().add_(bits).bitwise_right_shift_(1)
+                place.add_(level_of(low, high, begin, end), alpha=bits + 1)
+                place.add_(first_slots[: high - low])
+                found = torch.bincount(place.flatten(), minlength=(high - low) * slots)
+                counts[low * slots : high * slots] += found
     return JointHistograms(levels, counts.view(queries, len(levels), bits + 1).cpu().numpy())
 
 

@@ -26,6 +26,7 @@ same values and gradients up to rounding. The functions are differentiable once.
 
 import math
 import numbers
+from contextlib import nullcontext
 from functools import lru_cache
 
 import numpy as np
@@ -168,7 +169,15 @@ def _evaluate(codes, affinity, bins, delta, objective, backend):
     if backend == "auto":
         backend = "compiled" if compiled else "torch"
     function = _Compiled if backend == "compiled" else _Tensors
-    return function.apply(codes, affinity, bins, float(delta), objective)
+    wide = codes.float() if codes.element_size() < 4 else codes  # histograms need more than 16 bits
+    with _in_full_precision(codes):
+        return function.apply(wide, affinity, bins, float(delta), objective).to(codes.dtype)
+
+
+def _in_full_precision(codes):
+    """No autocast: it would round the inner products of codes, which are counts, to 16 bits."""
+    device = codes.device.type
+    return torch.autocast(device, enabled=False) if torch.is_autocast_enabled(device) else nullcontext()
 
 
 def _refuse_outside(lowest, highest):
@@ -186,7 +195,7 @@ class _Listwise(torch.autograd.Function):
     @staticmethod
     def backward(context, upstream):
         codes, slopes = context.saved_tensors
-        with torch.no_grad():
+        with torch.no_grad(), _in_full_precision(codes):
             gradient = _Listwise.gradient(context, upstream, codes.detach(), slopes)
         if torch.is_grad_enabled():  # a graph of the gradient is asked for
             gradient = _Once.apply(gradient, codes, upstream)
@@ -266,14 +275,14 @@ class _Tensors(_Listwise):
         _refuse_outside(*of_codes)
         if not 0 <= lowest <= highest <= MAX_AFFINITY:
             raise ValueError(f"affinity must lie between 0 and {MAX_AFFINITY}")
-        highest = int(highest)
-        levels = torch.arange(highest + 1, device=codes.device)
-        gain_of, ideal = (levels > 0).to(codes.dtype), None
+        gains, ideal = (affinity > 0).to(codes.dtype), None
         if objective.startswith("dcg"):
-            # Times 2^-highest, which NDCG does not notice and float32 can hold.
-            gain_of = torch.exp2((levels - highest).to(codes.dtype)) - 2.0**-highest
-            ideal = _ideal(affinity, gain_of)
-        gains = gain_of[affinity]
+            # Times 2^-(the query's highest), which NDCG does not notice and float32 can hold.
+            levels = torch.arange(int(highest) + 1, device=codes.device)
+            most = affinity.amax(1, keepdim=True)
+            gain_of = torch.exp2((levels - most).clamp_(max=0).to(codes.dtype))
+            gain_of -= torch.exp2(-most.to(codes.dtype))
+            gains, ideal = gain_of.gather(1, affinity), _ideal(affinity, gain_of)
         others = torch.ones_like(positions).fill_diagonal_(0)
         spread = (_BetweenTwo if delta == 1.0 else _Triangles)(positions, bins, delta)
         with torch.enable_grad():
@@ -336,8 +345,8 @@ class _Triangles:
 
 
 def _ideal(affinity, gain_of):
-    """Ideal DCG of each query's rest of the batch. affinity (M, M), 0 on the diagonal; gain_of each level."""
-    counts = gain_of.new_zeros(len(affinity), len(gain_of), dtype=torch.int64)
+    """Ideal DCG of each query of its batch. affinity (M, M), 0 on the diagonal; gain_of (M, levels)."""
+    counts = torch.zeros_like(gain_of, dtype=torch.int64)
     counts.scatter_add_(1, affinity, torch.ones_like(affinity))
     end = counts.flip(1).cumsum(1).flip(1)  # items of a level or above
     discounts = torch.from_numpy(_discounts(_size_class(len(affinity)))).to(affinity.device)
@@ -375,7 +384,8 @@ def _ap_full(c, g, relevant, ideal, items):
     curvature = torch.where(
         apart,
         (count - (before + 1) * harmonic) / away,
-        1 - (before + 1) * torch.polygamma(1, before + count + 1),
+        # Taken half way between the ends: as a function of the count it has the slope of what it stands for.
+        1 - (before + 1) * torch.polygamma(1, before + (1 + count) / 2 + 1),
     )
     summand = g / count * ((_before(g) + 1) * harmonic + (g - 1) * curvature)
     return _over(summand.sum(1), relevant.double(), 0.0).to(relevant.dtype)
@@ -391,18 +401,27 @@ def _dcg_full(c, g, relevant, ideal, items):
     occupied = c > 1e-6
     count = torch.where(occupied, c, 1.0)
     mean = (_discount_sum(end, table) - _discount_sum(before, table)) / count
-    empty = ((_discount_sum(before + 1e-3, table) - _discount_sum(before, table)) / 1e-3).detach()
+    empty = _discount_slope(before.detach(), table)
     return _over((g * torch.where(occupied, mean, empty)).sum(1), ideal, 1.0)
 
 
 def _discount_sum(x, table):
+    t, cubic, square, slope, value = _hermite(x, table)
+    return (((cubic * t + square) * t + slope) * t + value).to(x.dtype)
+
+
+def _discount_slope(x, table):
+    t, cubic, square, slope, _ = _hermite(x, table)
+    return (((3 * cubic * t + 2 * square) * t + slope) * DISCOUNT_KNOTS).to(x.dtype)
+
+
+def _hermite(x, table):
+    """Place between two knots and the coefficients there, the highest power first."""
     position = x.double() * DISCOUNT_KNOTS
     knot = position.detach().floor().clamp(0, table.shape[1] - 2).to(torch.int64)
-    t = position - knot
     (y0, m0), (y1, m1) = table[:, knot], table[:, knot + 1]
     m0, m1 = m0 / DISCOUNT_KNOTS, m1 / DISCOUNT_KNOTS
-    value = (((2 * (y0 - y1) + m0 + m1) * t + 3 * (y1 - y0) - 2 * m0 - m1) * t + m0) * t + y0
-    return value.to(x.dtype)
+    return position - knot, 2 * (y0 - y1) + m0 + m1, 3 * (y1 - y0) - 2 * m0 - m1, m0, y0
 
 
 def _mutual_information(c, g, relevant, ideal, items):

@@ -333,12 +333,13 @@ def precision_at_curve(
     queries, width = tied.items.shape
     # Ties in rows, and short integers, so that vector units compare and count them for many queries at once.
     small = np.int32 if tied.total_items.max(initial=0) < 2**31 else np.int64
+    counter = np.int16 if width < 2**15 else np.int64
     end = np.ascontiguousarray((tied.items_before + tied.items).T, small)
     flat = [part.reshape(-1) for part in tied[:4]]
     first = np.arange(queries) * width
     hits = np.zeros(len(ranks_cut))
     for place, rank in enumerate(ranks_cut.tolist()):
-        whole = np.add.reduce(end <= small(rank), axis=0, dtype=np.int16)  # ties among the first K
+        whole = np.add.reduce(end <= small(rank), axis=0, dtype=counter)  # ties among the first K
         cut = first + np.minimum(whole, width - 1)
         items, relevant, items_before, relevant_before = (part.take(cut) for part in flat)
         hits[place] = (

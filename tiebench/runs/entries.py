@@ -13,6 +13,7 @@ from tiebench import texts
 from tiebench.messages import one_line, printable
 from tiebench.runs import tokens
 from tiebench.runs.tokens import Tokens
+from tiebench.values import numbers
 
 # Number of columns -> those of the query, the document and the number.
 RUN = {6: (0, 2, 4)}
@@ -160,7 +161,7 @@ def _numbers(values, source, read):
     try:
         found = np.array(values)
         if found.ndim == 1 and found.dtype.kind in "biuf":
-            return found.astype(np.float64)
+            return numbers(found, "values")
         return np.array([_number(value, read) for value in values], np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{source}: every value must be a number ({one_line(error)})") from error

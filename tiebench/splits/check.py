@@ -69,7 +69,7 @@ def check(parts: Mapping[str, Part]) -> dict[str, Any]:
                 raise ValueError(f"{part} has {len(given.names)} items but {len(its)} {what}")
     examples: dict[str, list[str]] = {}
     names = {part: list(given.names) for part, given in parts.items()}
-    duplicates, overlaps = _compared(names, names, "", examples)
+    duplicates, overlaps, met = _compared(names, names, "", examples)
     report: dict[str, Any] = {
         "sizes": {part: len(found) for part, found in names.items()},
         "duplicates": duplicates,
@@ -79,13 +79,14 @@ def check(parts: Mapping[str, Part]) -> dict[str, Any]:
     }
     if all(given.contents is not None for given in parts.values()):
         contents = {part: list(given.contents or ()) for part, given in parts.items()}
-        twice, shared = _compared(contents, names, "same_content.", examples)
+        twice, shared, again = _compared(contents, names, "same_content.", examples)
+        met |= again
         missing = {part: sum(one is None for one in found) for part, found in contents.items()}
         report["same_content"] = {"duplicates": twice, "overlaps": shared, "not_found": missing}
     if all(given.labels is not None for given in parts.values()):
         report["labels"] = _labels(parts, examples)
     report["examples"] = {key: found for key, found in examples.items() if found}
-    report["leaks"] = _leaks(report)
+    report["leaks"] = _leaks(report, met)
     return report
 
 
@@ -109,8 +110,9 @@ def rows_of_labels(labels: ArrayLike, name: str) -> list[tuple[Hashable, ...]]:
 
 
 def _compared(keys, names, prefix, examples):
-    """Duplicates of each part and overlaps of two, by keys (None: not known); adds examples, by name."""
-    duplicates, sets = {}, {}
+    """Duplicates of each part and overlaps of two, by keys (None: not known), and the lines of these overlaps
+    by `prefix` and name; adds examples, by name."""
+    duplicates, sets, lines = {}, {}, {}
     for part, found in keys.items():
         seen: set = set()
         again = []
@@ -128,8 +130,9 @@ def _compared(keys, names, prefix, examples):
             key = f"{first}_in_{second}"
             overlaps[key] = len(shared)
             both = [name for one, name in zip(keys[first], names[first]) if one in shared] if shared else []
+            lines[f"{prefix}{key}"] = len(both)
             examples[f"{prefix}{key}"] = list(dict.fromkeys(both))[:_EXAMPLES]
-    return duplicates, overlaps
+    return duplicates, overlaps, lines
 
 
 def _labels(parts, examples):
@@ -178,15 +181,12 @@ def _total_variation(one, other):
     return sum(abs(one[key] / totals[0] - other[key] / totals[1]) for key in one.keys() | other.keys()) / 2
 
 
-def _leaks(report):
+def _leaks(report, met):
+    """Sentences; met: of how many lines, as `_compared` counts them."""
     found = []
     for part in ("database", "training"):
-        for overlaps, how, prefix in (
-            (report["overlaps"], "", ""),
-            ((report["same_content"] or {}).get("overlaps", {}), " with the same content", "same_content."),
-        ):
-            count = overlaps.get(f"query_in_{part}", 0)
-            if count:
+        for how, prefix in (("", ""), (" with the same content", "same_content.")):
+            if count := met.get(f"{prefix}query_in_{part}", 0):
                 example = report["examples"][f"{prefix}query_in_{part}"][0]
                 queries = f"{count:,} of {report['sizes']['query']:,} queries"
                 found.append(f"{queries} are in {_WHERE[part]}{how}, the first is {example!r}")
