@@ -11,7 +11,7 @@ from benchmarks.report import Report
 from datasets import inputs, splits
 from datasets.loaders import features_file
 from methods.base.catalogue import catalogue
-from workflow.tuning.search import partition
+from workflow.tuning.validation import partition
 
 
 @pytest.fixture

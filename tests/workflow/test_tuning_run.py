@@ -8,7 +8,7 @@ import yaml
 
 from methods.base.catalogue import load_class
 from workflow.stages.protocol_data import ProtocolData
-from workflow.tuning.search import validation_score
+from workflow.tuning.validation import validation_score
 
 from forked import run as run_forked  # isort: skip
 

@@ -157,11 +157,11 @@ def _of_mapping(given, source, read):
 
 
 def _numbers(values, source, read):
-    """float64 (m,) of numbers, or of texts that `read` reads."""
+    """float64 (m,) of numbers, or of texts that `read` reads; scores, which must not tie, exactly."""
     try:
         found = np.array(values)
         if found.ndim == 1 and found.dtype.kind in "biuf":
-            return numbers(found, "values")
+            return numbers(found, "values") if read is texts.number else found.astype(np.float64)
         return np.array([_number(value, read) for value in values], np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{source}: every value must be a number ({one_line(error)})") from error
