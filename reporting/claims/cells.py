@@ -1,7 +1,7 @@
 """The cells of a table that a claim looks at, with the scores of their runs."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from reporting.statistics.samples import sample
@@ -16,7 +16,8 @@ from tiebench.paired import Scores
 class ClaimCells:
     """The cells of a table that a claim may look at, with the scores of their runs.
 
-    Bounds are looked at only by a claim that names them.
+    Bounds are looked at only by a claim that names them. A claim that states its metric takes the scores
+    that the runs have of it, whichever cutoff of its measure the table shows.
     """
 
     def __init__(self, table: Table, results: Results, claim: Mapping):
@@ -32,7 +33,7 @@ class ClaimCells:
             compared = [one for one in group.methods if one in named or table.competes(one, group.protocol)]
             for bits, method in itertools.product(group.bits, compared):
                 self.everything[group.protocol, group.metric, bits, method] = None
-        self.cells = [
+        cells = [
             cell
             for cell in self.everything
             if all(
@@ -40,9 +41,23 @@ class ClaimCells:
                 for key, value in zip(("protocol", "metric", "bits", "methods"), cell, strict=True)
             )
         ]
-        stated = [cell for cell in self.cells if cell[0] in claim["stated_for"]]
+        stated = [cell for cell in cells if cell[0] in claim["stated_for"]]
         self.elsewhere = not stated
-        self.cells = stated or self.cells
+        cells = stated or cells
+        if metric := claim.get("metric"):
+            found = [
+                (protocol, metric, bits, method)
+                for protocol, shown, bits, method in cells
+                if shown == metric
+                or (_measure(shown) == _measure(metric) and results.scores(protocol, metric, method, bits))
+            ]
+            cells = list(dict.fromkeys(found))
+        self.cells = cells
+
+    def absent(self, methods: Iterable[str]) -> list[str]:
+        """Titles of those methods that are in none of the cells."""
+        known = {method for *_, method in self.cells}
+        return [self.title(method) for method in methods if method not in known]
 
     def columns(self) -> dict[tuple[str, str, int], list[str]]:
         """(protocol, metric, bits) -> methods, in the order of the table."""
@@ -83,6 +98,10 @@ class ClaimCells:
         words = [self.table.protocol_title(protocol)]
         words += [] if metric is None else [metric_words(metric)]
         return ", ".join(words + ([] if bits is None else [f"{bits} bits"]))
+
+
+def _measure(metric: str) -> str:
+    return metric.partition("@")[0]
 
 
 def as_list(value: Any) -> list:

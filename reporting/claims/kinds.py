@@ -14,7 +14,8 @@ def best(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
     for column, methods in cells.columns().items():
         if claim["method"] in methods:
             pairs += [(column, claim["method"], other) for other in methods if other != claim["method"]]
-    return decide([_two_methods(cells, *pair) for pair in pairs])
+    named = as_list((claim.get("where") or {}).get("methods", ()))
+    return decide([_two_methods(cells, *pair) for pair in pairs], cells.absent(named))
 
 
 def above(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
@@ -29,8 +30,7 @@ def _pairs(claim: Mapping, cells: ClaimCells) -> tuple[list[tuple], list[str]]:
     columns, named = cells.columns(), (claim["methods"], claim["others"])
     for column, methods in columns.items():
         pairs += [(column, *pair) for pair in itertools.product(*named) if set(pair) <= set(methods)]
-    known = {method for methods in columns.values() for method in methods}
-    return pairs, [cells.title(method) for names in named for method in names if method not in known]
+    return pairs, cells.absent(itertools.chain(*named))
 
 
 def _two_methods(cells: ClaimCells, column: tuple[str, str, int], method: str, other: str) -> Comparison:

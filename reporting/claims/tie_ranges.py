@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Callable, Mapping
 
-from reporting.claims.cells import ClaimCells
+from reporting.claims.cells import ClaimCells, as_list
 from reporting.claims.tested import (
     AGAINST,
     FOR,
@@ -22,27 +22,19 @@ Range = tuple[float, float, float]
 
 
 def overlap(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
-    """At the smallest code length of a protocol the ranges of more than half of the pairs of methods overlap.
+    """The ranges of more than half of the pairs of methods overlap, over all code lengths.
 
     Left is the best order of the method of the lower mean, right the worst order of the other one: they
     overlap where left is not below right.
     """
-    shortest: dict[tuple, int] = {}
-    for protocol, metric, bits in cells.columns():
-        shortest[protocol, metric] = min(bits, shortest.get((protocol, metric), bits))
     figures = []
     for (protocol, metric, bits), methods in cells.columns().items():
-        if bits != shortest[protocol, metric]:
-            continue
         for one, two in itertools.combinations(methods, 2):
             words = f"{cells.title(one)} and {cells.title(two)}: {cells.place(protocol, metric, bits)}"
             pair = [(protocol, metric, method, bits) for method in (one, two)]
             figures.append(_figure(words, cells, pair, _overlapping))
-    if not figures:
-        return [], UNDECIDED, ""
-    lengths = joined(f"{bits} bits" for bits in dict.fromkeys(shortest.values()))
-    words = f"At {lengths} the ranges of {{}} pairs of methods overlap"
-    return _counted(figures, words, "more than half do", len(figures) // 2 + 1)
+    words = "The ranges of {} pairs of methods overlap"
+    return _counted(claim, cells, figures, words, "more than half do", len(figures) // 2 + 1)
 
 
 def shrink(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
@@ -60,10 +52,13 @@ def shrink(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
             words = f"{cells.title(method)}, {few} to {many} bits: {cells.place(protocol, metric)}"
             pair = [(protocol, metric, method, bits) for bits in (few, many)]
             figures.append(_figure(words, cells, pair, _narrowing))
-    return _counted(figures, "The range narrows in {} steps to the next code length", "all do", len(figures))
+    words = "The range narrows in {} steps to the next code length"
+    return _counted(claim, cells, figures, words, "all do", len(figures))
 
 
-def _counted(figures: list[dict], summary: str, rule: str, least: int) -> tuple[list[dict], str, str]:
+def _counted(
+    claim: Mapping, cells: ClaimCells, figures: list[dict], summary: str, rule: str, least: int
+) -> tuple[list[dict], str, str]:
     """Figures, verdict and summary of a claim that holds where at least so many figures are for it.
 
     summary: with {} for how many are; rule: what `least` is, in words.
@@ -76,6 +71,8 @@ def _counted(figures: list[dict], summary: str, rule: str, least: int) -> tuple[
         verdict = NOT_REPRODUCED
     share = f"{held} of {len(figures)}" + (f" ({held / len(figures):.0%})" if figures else "")
     words = summary.format(share) + (f", and {unknown} are without runs" if unknown else "")
+    if absent := cells.absent(as_list((claim.get("where") or {}).get("methods", ()))):
+        words += f"; not judged: {joined(absent)}"
     return figures, verdict, f"{words}. The ranges are exact; the claim is reproduced if {rule}."
 
 

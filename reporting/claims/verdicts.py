@@ -88,8 +88,9 @@ def _check(claim: Mapping) -> None:
     if claim["kind"] not in KINDS:
         near = did_you_mean(claim["kind"], KINDS)
         raise ValueError(f"claim {claim['id']}: there is no kind {claim['kind']!r}{near}")
-    for part in ("where", "left", "right"):
-        for metric in as_list((claim.get(part) or {}).get("metric") or []):
+    parts = {"metric": claim} | {part: claim.get(part) or {} for part in ("where", "left", "right")}
+    for part, of in parts.items():
+        for metric in as_list(of.get("metric") or []):
             try:
                 resolve(metric)
             except ValueError as error:

@@ -19,6 +19,7 @@ from reporting.printed.legend import (
     collapse_sentence,
     dagger_sentence,
     earlier_sentence,
+    spread_words,
 )
 from reporting.printed.markdown import escape_markdown, note_line
 from reporting.printed.marks import number
@@ -289,7 +290,7 @@ def _seeds(data: _Data, frame: pd.DataFrame, columns: Iterable[Column]) -> str:
     if counts == [1]:
         return "One seed."
     spread = any(column.show == "score" and column.spread for column in columns)
-    words = "Mean ± standard deviation" if spread else "Mean"
+    words = spread_words(frame, data.table) if spread else "Mean"
     single = " (one: no ±)" if spread and counts[0] == 1 else ""
     several = " to ".join(str(count) for count in (counts[:1] + counts[1:][-1:]))
     return f"{words} over {several} seeds{single}."

@@ -37,7 +37,7 @@ def printed_legend(tidy_frame: pd.DataFrame, table: Table, signs: str, decided: 
 
     signs: of `signs_legend`; decided: what the marks of `statistics.cell_marks` mean.
     """
-    words = ["Best in bold, second underlined.", seeds_sentence(tidy_frame), signs]
+    words = ["Best in bold, second underlined.", seeds_sentence(tidy_frame, table), signs]
     if table.print_published and tidy_frame["published"].notna().any():
         words.append("In parentheses: as published.")
     return " ".join(filter(None, [*words, decided]))
@@ -110,11 +110,21 @@ def bounds_sentence(tidy_frame: pd.DataFrame, table: Table) -> str:
     return f"{FAMILIES[BOUND]}: codes of a linear classifier trained on the same features{NOT_RANKED}."
 
 
-def seeds_sentence(tidy_frame: pd.DataFrame) -> str:
+def seeds_sentence(tidy_frame: pd.DataFrame, table: Table) -> str:
     """What follows a mean, in words; "" where every cell has one seed at most."""
     if not (tidy_frame["seeds"] > 1).any():
         return ""
-    return " ".join(filter(None, ("Mean ± standard deviation over", seed_counts(tidy_frame), "seeds.")))
+    words = f"{spread_words(tidy_frame, table)} over", seed_counts(tidy_frame), "seeds."
+    return " ".join(filter(None, words))
+
+
+def spread_words(tidy_frame: pd.DataFrame, table: Table) -> str:
+    """What a score with ± is: of folds the ± is that of their mean, which varies less than a fold does."""
+    scored = tidy_frame.loc[tidy_frame["seeds"] > 0, "protocol"].unique()
+    folds = {len(table.folds.get(protocol, ())) for protocol in scored}
+    if len(folds) != 1 or not max(folds):
+        return "Mean ± standard deviation"
+    return f"Mean of {folds.pop()} folds ± its standard deviation"
 
 
 def seed_counts(tidy_frame: pd.DataFrame) -> str:

@@ -437,18 +437,45 @@ def test_ranges_of_ties_overlap():
     asked = table(seeds=[0])
     claim = {"kind": "tie_ranges_overlap", "where": {"metric": "ap"}}
     rows = [("talr_ap", 0.5, 0.6, 0.7), ("mihash", 0.4, 0.5, 0.55), ("lsh", 0.1, 0.2, 0.45)]
-    far = [("talr_ap", 24, 0.9, 0.95, 1.0), ("mihash", 24, 0.5, 0.5, 0.5), ("lsh", 24, 0.1, 0.1, 0.1)]
-    records = [ranged(m, 12, *scores) for m, *scores in rows] + [ranged(*row) for row in far]
+    records = [ranged(m, bits, *scores) for bits in (12, 24) for m, *scores in rows]
     found = judged(claim, asked, records)
     outcomes = {"TALR-AP and MIHash": "for", "TALR-AP and LSH": "against", "MIHash and LSH": "for"}
     assert {f["words"].split(":")[0]: f["outcome"] for f in found["figures"]} == outcomes
-    assert [f["difference"] for f in found["figures"]] == pytest.approx([0.05, -0.05, 0.05])
+    assert [f["difference"] for f in found["figures"]] == pytest.approx([0.05, -0.05, 0.05] * 2)
     assert all(f["p"] is None and f["low"] is None for f in found["figures"])
     assert found["verdict"] == "reproduced"
-    assert found["summary"].startswith("At 12 bits the ranges of 2 of 3 (67%) pairs of methods overlap.")
+    assert found["summary"].startswith("The ranges of 4 of 6 (67%) pairs of methods overlap.")
     assert judged(claim, asked, records[1:])["verdict"] == "undecided"
-    apart = [ranged("talr_ap", 12, 0.56, 0.6, 0.7)] + records[1:]
-    assert judged(claim, asked, apart)["verdict"] == "not reproduced"
+    # Three of six are not more than half, whichever the code length.
+    for place, bits in enumerate((12, 24)):
+        apart = [ranged("talr_ap", bits, 0.56, 0.6, 0.7)]
+        others = [one for index, one in enumerate(records) if index != 3 * place]
+        assert judged(claim, asked, apart + others)["verdict"] == "not reproduced"
+
+
+def test_methods_of_the_claim_that_a_table_lacks_are_named():
+    where = {"metric": "ap", "methods": ["talr_ap", "mihash", "bre"]}
+    records = [ranged(m, b, 0.1, 0.5, 0.9) for m in ("talr_ap", "mihash") for b in (12, 24)]
+    for claim in ({"kind": "tie_ranges_overlap"}, {"kind": "tie_ranges_shrink"}, BEST):
+        found = judged(claim | {"where": where}, table(seeds=[0], methods=["talr_ap", "mihash"]), records)
+        assert "; not judged: BRE" in found["summary"]
+
+
+def test_a_claim_is_judged_by_its_own_metric_whichever_cutoff_the_table_shows():
+    records = [
+        models.record(method, 12, seed, {"ap": whole + noise, "ap@100": cut + noise})
+        for method, whole, cut in (("talr_ap", 0.6, 0.7), ("mihash", 0.5, 0.8))
+        for seed, noise in enumerate((0.0, 0.001, 0.002, 0.003, 0.004))
+    ]
+    asked = table(seeds=[0, 1, 2, 3, 4], methods=["talr_ap", "mihash"], blocks=at(12))
+    outcomes = {}
+    for metric in ("ap", "ap@100"):
+        (figure,) = judged(BEST | {"metric": metric}, asked, records)["figures"]
+        outcomes[metric] = figure["outcome"], pytest.approx(figure["difference"])
+        assert ("AP@100" in figure["words"]) == (metric == "ap@100")
+    assert outcomes == {"ap": ("for", 0.1), "ap@100": ("against", -0.1)}
+    for metric in ("ap@1000", "ndcg"):  # no run has a score of it, or it is another measure
+        assert claims.judge([file(**BEST, metric=metric)], *model_of(asked, records)) == []
 
 
 def test_ranges_of_ties_shrink():

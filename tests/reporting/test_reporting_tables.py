@@ -124,7 +124,10 @@ def test_a_method_with_fewer_seeds_is_done_with_these():
     assert (ours["seeds"], ours["status"], ours["mean"]) == (3, "done", pytest.approx(0.6))
     assert (fewer["seeds"], fewer["status"], fewer["mean"]) == (2, "done", pytest.approx(0.6))
     assert fewer["std"] == pytest.approx(np.std([0.7, 0.5], ddof=1))  # the first two: 2 and 0
-    assert "over 2 to 3 seeds" in legend.seeds_sentence(frame)
+    words = "standard deviation over 2 to 3 seeds."
+    assert legend.seeds_sentence(frame, table_of(of)) == f"Mean ± {words}"
+    folded = table_of(of | {"folds": {"digits": ["digits_fold1", "digits_fold2"]}})
+    assert legend.seeds_sentence(frame, folded) == f"Mean of 2 folds ± its {words}"
     lacking = tidy(of, [run for run in runs if (run["method"], run["seed"]) != ("mihash", 0)])
     assert cell(lacking, "mihash", 12)["reason"] == "seed 0: no run was recorded"
 
