@@ -205,7 +205,7 @@ _digits.__name__ = "number from 1 to 17"  # argparse names it in its message
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; 0, or 1 after one line on standard error."""
+    """Run a command; 0, or after one line on standard error 1, on Ctrl-C 130."""
     options = parser().parse_args(arguments)
     try:
         COMMANDS[options.command](options)
@@ -214,6 +214,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("error: interrupted", file=sys.stderr)
+        return 130
     return 0
 
 
@@ -280,6 +283,11 @@ def _figure(options: argparse.Namespace) -> None:
             f"{target}: unknown kind of file{did_you_mean(target.suffix.removeprefix('.'), known)}"
         )
     found = published.read(options.table, options.results)
+    if options.kind not in (able := figures.applicable(found.table)):
+        raise ValueError(
+            f"figure {options.kind} does not apply to table {options.table}; figures that do: "
+            f"{', '.join(able) or 'none'}"
+        )
     given = {"width": options.width, "font_size": options.font_size, "title": options.title}
     given |= {"methods": options.methods, "blocks": options.blocks}
     given = {name: value for name, value in given.items() if value is not None}

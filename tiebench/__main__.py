@@ -23,11 +23,11 @@ class _Parser(Parser):
         if "argument COMMAND: invalid choice" in message or "are required: COMMAND" in message:
             words = [word for word in self.words if not word.startswith("-")]
             file = next((word for word in words if Path(word).suffix or Path(word).exists()), None)
-            if file is not None:
+            near = did_you_mean(words[0], commands.KIND.find()) if words else ""
+            if file is not None and "did you mean" not in near:
                 message = f"the command is missing: tiebench score {shorten(file)}"
             elif words:
-                known = commands.KIND.find()
-                message = f"there is no command {shorten(words[0])!r}{did_you_mean(words[0], known)}"
+                message = f"there is no command {shorten(words[0])!r}{near}"
             else:
                 message = "the command is missing: tiebench score FILE.npz, or tiebench metrics"
         super().error(message)

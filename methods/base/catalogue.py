@@ -145,6 +145,11 @@ def _metadata(method: Plugin) -> MethodMetadata:
 def _problem_of_fields(classes, parameters):
     """What would leave a hyper-parameter at another class's default, without an error of Python's."""
     for name, body in classes.items():
+        if "__init__" in body.functions:
+            return f"{name} must not define __init__: hyper-parameters are its fields, all else begins in fit"
+        for one in ("learned", "changing_memory"):
+            if isinstance(body.literals.get(one), str):
+                return f"{name}: {one} must be a tuple of names, as ({body.literals[one]!r},)"
         if body.fields and not any("dataclass" in decorator for decorator in body.decorators):
             first = next(iter(body.fields))
             return f"{name} must be decorated with @dataclass(kw_only=True), as it defines {first}"

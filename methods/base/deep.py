@@ -187,7 +187,7 @@ class DeepHashing(HashingMethod):
     mixed_precision: bool = True
     device: str = "cpu"
 
-    # Names of what `prepare` returns that changes in training: numbers, and tensors that keep their shape.
+    # Attributes of what `prepare` returns that change in training: numbers, and tensors that keep their shape.
     changing_memory: ClassVar[tuple[str, ...]] = ()
 
     # Why the loss has no meaning on the first scores alone, of a method that refuses `nested`.
@@ -321,6 +321,11 @@ class DeepHashing(HashingMethod):
         if self.standardise_features and self.backbone is not None:
             self._standardise(training_set, device)
         memory = self.prepare(training_set)
+        if lacking := [name for name in self.changing_memory if not hasattr(memory, name)]:
+            raise TypeError(
+                f"{type(self).__name__}: changing_memory names {', '.join(lacking)}, but what prepare returned "
+                "has no such attribute; return an object with attributes, as a types.SimpleNamespace"
+            )
         with seeded(self.seed, 4):
             criterion = self.build_criterion(training_set)
         if criterion is not None:

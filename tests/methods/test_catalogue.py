@@ -132,6 +132,14 @@ BAD = {
         GOOD.replace("    strength", "    bits = 8\n    strength"),
         "Good must annotate bits, as in `bits: int = ...`",
     ),
+    "a constructor": (
+        GOOD + "\n    def __init__(self, **settings):\n        pass\n",
+        "Good must not define __init__: hyper-parameters are its fields",
+    ),
+    "one name where several stand": (
+        GOOD.replace("    supervision", '    learned = "weights"\n    supervision'),
+        "Good: learned must be a tuple of names, as ('weights',)",
+    ),
     "supervision without a family": (
         GOOD.replace('supervision = "none"', 'supervision = "binary"'),
         "family must be given",

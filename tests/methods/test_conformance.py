@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 import torch
+from resuming import assert_same_state, killed_and_resumed
 
 from methods import base
 from methods.base import HashingMethod, Refusal, TrainingSet, deep
@@ -209,6 +210,16 @@ def test_each_item_has_its_own_code_however_items_are_split_into_blocks(name, fi
 def test_a_second_fit_forgets_the_first(name, fitted, others):
     method = short(name).fit(training_set(name, seed=5))
     assert np.array_equal(method.fit(training_set(name)).encode(others), fitted(name).encode(others))
+
+
+@pytest.mark.parametrize("name", [name for name in METADATA if "lr_step_size" in METADATA[name].parameters])
+def test_a_killed_training_resumes_to_the_same_bytes(name, fitted, tmp_path):
+    """What a method keeps of its own must be in its `changing_memory` or its criterion."""
+    def fit(**given):
+        return short(name).fit(training_set(name, **given))
+
+    resumed, *_ = killed_and_resumed(fit, tmp_path / "run" / "mark.npz", 2)
+    assert_same_state(fitted(name), resumed)
 
 
 @every_method

@@ -389,6 +389,15 @@ class Alternating(RelaxedHashing):
         return (fit - (2 * batch.affinity - 1)).square().mean()
 
 
+def test_a_memory_without_what_changes_in_it_is_refused_before_training():
+    class Entries(Alternating):
+        def prepare(self, training_set):
+            return {"codes": torch.ones(len(training_set), self.bits), "rounds": 0}
+
+    with pytest.raises(TypeError, match="Entries: changing_memory names codes, rounds, but what prepare"):
+        Entries(**SETTINGS).fit(training_set())
+
+
 HARD = {"head": "mlp", "head_width": 6, "head_dropout": 0.3, "head_batch_norm": True, "quantiser": "hswd"}
 RESUMED = {
     "sgd": (Squares, {"momentum": 0.0, "lr_step_size": 3, "schedule_unit": "iteration"}),

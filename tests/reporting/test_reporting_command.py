@@ -132,6 +132,7 @@ def test_a_page_is_made_from_published_files(results, tmp_path, capsys):
         (("table", "smal"), "has no table 'smal'; did you mean 'small'? Known: small"),
         (("page", "small", "smale"), "has no table 'smale'; did you mean 'small'?"),
         (("figure", "small", "tie_range"), "there is no figure 'tie_range'; did you mean 'tie_ranges'?"),
+        (("figure", "small", "ranks"), "figure ranks does not apply to table small; figures that do: "),
         (("figure", "small", "tie_ranges", "--methods", "itk"), "no method 'itk'; did you mean 'itq'?"),
         (("table", "small", "--blocks", "digit/ap"), "no block 'digit/ap'; did you mean 'digits/ap'?"),
         (("figure", "small", "tie_ranges", "--output", "x.pfd"), "unknown kind of file; did you mean 'pdf'?"),
@@ -143,6 +144,15 @@ def test_each_mistake_is_one_line_with_the_nearest_name(results, capsys, words, 
     captured = capsys.readouterr()
     assert captured.out == "" and captured.err.startswith("error: ") and captured.err.count("\n") == 1
     assert message in captured.err
+
+
+def test_an_interruption_is_one_line(results, capsys, monkeypatch):
+    def interrupted(options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(command.COMMANDS, "list", interrupted)
+    assert run(results, "list") == 130
+    assert capsys.readouterr().err == "error: interrupted\n"
 
 
 def test_a_folder_without_tables_says_how_to_make_one(tmp_path, capsys):

@@ -1,6 +1,7 @@
 """The command tiebench: codes in every form, and one-line errors for files that cannot be scored."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -123,6 +124,8 @@ def test_other_files_are_refused_with_what_to_do(tmp_path, fails, name, write, m
         (["--at", "5", "codes.npz"], "the command is missing: tiebench score codes.npz"),
         ([], "the command is missing: tiebench score FILE.npz"),
         (["scores", "codes"], "there is no command 'scores'; did you mean 'score'?"),
+        (["healt", "codes.npz"], "there is no command 'healt'; did you mean 'health'?"),
+        (["score", "codes.npz", "--per-query", "q.csv"], "'q.csv' must end in .npz"),
         (["score"], "the following arguments are required: FILE.npz"),
         (["score", "codes.npz", "--at", "0"], "must be a positive integer, not '0'"),
         (["score", "codes.npz", "--at", "1" + 18 * "0"], "positive integer of at most 999999999999999999"),
@@ -154,3 +157,12 @@ def test_the_module_runs_as_the_command(tmp_path, arrays):
     codes = [pack(arrays[name]) for name in ("query", "database")]
     affinity = EqualLabels(arrays["query_labels"], arrays["database_labels"])
     assert json.loads(done.stdout) == score_codes(*codes, 13, affinity, at=(5,)).means
+
+
+def test_a_reader_that_has_enough_is_no_error():
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "tiebench", "metrics"]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")

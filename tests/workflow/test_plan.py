@@ -426,6 +426,9 @@ def test_what_has_been_made_needs_no_source(plan, tiny):
     for made_from, missing in ((plan().dataset_settings("tiny"), False), ({"loader": "another"}, True)):
         Path(card).write_text(json.dumps({"made_from": made_from}))
         assert bool(targets.missing_sources(plan(), ["results/tiny.csv"])) == missing
+    # Complete runs on other data than the configuration names are not passed off as runs on these.
+    tiny["tables"]["tiny"]["seeds"].pop()
+    assert "needs tiny.npz" in targets.missing_sources(plan(), ["results/tiny.csv"])
 
 
 def test_runs_that_only_have_to_be_scored_need_no_weights(plan):

@@ -58,12 +58,17 @@ def add_threads(parser: Parser) -> None:
 
 
 def print_text(text: str, status: int = 0) -> int:
-    """Print to standard output: `status`, or 1, with a line on standard error, if that is not possible."""
+    """Print to standard output: `status`, or 1, with a line on standard error, if that is not possible.
+
+    A reader that has enough, say `head`, is no error.
+    """
     try:
         print(text, flush=True)
     except OSError as error:
-        print(f"error: standard output: {error.strerror}", file=sys.stderr)
         # What is left in the buffer would fail once more at the very end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return status
+        print(f"error: standard output: {error.strerror}", file=sys.stderr)
         return 1
     return status

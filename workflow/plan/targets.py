@@ -126,10 +126,14 @@ def missing_sources(plan, targets):
     asked = set().union(*(needs(plan, target) for target in targets))
     datasets = {name for kind, name, *_ in asked if kind == "dataset"}
     features, networks = {tuple(names) for kind, *names in asked if kind == "features"}, set()
+    # Runs on other data than the configuration names now: its rules would be up to date for want of a source.
+    replaced = {owner for _, kind, owner in missing if kind == "datasets" and _is_made(plan, owner) is False}
     for protocol, method, bits, seed in (run for kind, *run in asked if kind == "run"):
         folder = f"results/runs/{protocol}/{method}/{bits}/{seed}"
         trained, scored = _exist(folder, TRAINED), _exist(folder, SCORED)
         if trained and scored:
+            if plan["protocols"][protocol]["dataset"] in replaced:
+                datasets.add(plan["protocols"][protocol]["dataset"])
             continue
         if not trained and plan["protocols"][protocol]["codes_of"]:
             protocol, bits = trained_as(plan.configuration, protocol, bits)
@@ -146,7 +150,7 @@ def missing_sources(plan, targets):
         if not _exist(f"resources/features/{dataset}", [f"{network}.npy"]):
             datasets.add(dataset)
             networks.add(network)
-    needed = {("datasets", name) for name in datasets if not _is_made(plan, name)}
+    needed = {("datasets", name) for name in datasets if _is_made(plan, name) is not True}
     needed |= {("networks", name) for name in networks}
     found = [(path, *missing[path, *owner]) for path, *owner in sorted(missing) if tuple(owner) in needed]
     if len(found) < 2:
@@ -161,14 +165,14 @@ def missing_sources(plan, targets):
 
 
 def _is_made(plan, dataset):
-    """Whether a dataset has been made, with the settings that it has now."""
+    """Whether a dataset has been made with the settings that it has now; None if it was not made."""
     folder = Path("resources/datasets", dataset)
     if not _exist(folder, DATASET_FILES):
-        return False
+        return None
     try:
         card = json.loads((folder / "dataset.json").read_text(encoding="utf-8"))
     except ValueError:
-        return False
+        return None
     return card.get("made_from", plan.dataset_settings(dataset)) == plan.dataset_settings(dataset)
 
 
