@@ -302,8 +302,10 @@ def _provenance(protocol: str, parts: Sequence[_Part], tables: list[str]) -> dic
     commits = _distinct(run.git_commit for run in runs)
     for commit in commits:
         if commit is None or commit.endswith("+"):
+            folders = _distinct(f"{run.protocol}/{run.method}" for run in runs if run.git_commit == commit)
             made = f"runs were made by code that no commit has ({commit})"
-            raise ValueError(f"{protocol}: {made}; commit it, and run them again")
+            again = f"delete {', '.join(folders)} in results/runs/, and run snakemake with -R collect_table"
+            raise ValueError(f"{protocol}: {made}; commit it, {again}")
     styles = {method: style for part in parts for method, style in part.table.styles.items()}
     settings = table.settings.get(protocol)
     named = dict.fromkeys(method for part in parts for method in part.own["method"])
