@@ -11,6 +11,7 @@ from benchmarks import evaluation_peers as peers
 from benchmarks import optional_peers, probe, synthetic
 from benchmarks.report import duration, megabytes, progress, rounded
 from benchmarks.timing import Competitor, Disagreement, interleave
+from tiebench.codes.packing import as_words
 from tiebench.counting.histograms import joint_histograms
 from tiebench.rankings import exact
 from tiebench.scoring import score_codes
@@ -110,7 +111,7 @@ def _compare(report, codes, libraries, cuda, quick):
 def _peers(codes, found, some, cuda):
     """What this package holds, on the first `some` queries, and the limit on more of them."""
     bits, shape, counts = codes.bits, codes.shape, found.counts
-    query, database = (peers.words(part) for part in (codes.query, codes.database))
+    query, database = (as_words(part) for part in (codes.query, codes.database))
     columns = peers.columns(query), peers.columns(database)
     levels = codes.affinity.block(0, some)
     signs = peers.signs(codes.query[:some], bits), peers.signs(codes.database, bits)
@@ -159,7 +160,7 @@ def _peers(codes, found, some, cuda):
 def _libraries(libraries, codes, found, queries):
     """Published libraries that are installed, on the first queries."""
     bits, depth = codes.bits, len(found.levels)
-    query, database = peers.words(codes.query[:queries]), peers.words(codes.database)
+    query, database = as_words(codes.query[:queries]), as_words(codes.database)
     levels = codes.affinity.block(0, queries)
     ranges, gain = exact.average_precision(found), exact.ndcg(found).expected[:queries].mean()
 

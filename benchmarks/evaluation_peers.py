@@ -7,13 +7,6 @@ from sklearn.metrics import ndcg_score
 from tiebench.counting.bitslice import popcount
 
 
-def words(packed):
-    """Packed codes uint8 (n, bytes) as uint64 (n, W), zero-padded."""
-    out = np.zeros((len(packed), -(-packed.shape[1] // 8) * 8), np.uint8)
-    out[:, : packed.shape[1]] = packed
-    return out.view(np.uint64)
-
-
 def signs(packed, bits):
     """Packed codes as float32 (n, b) of -1 and +1."""
     return np.unpackbits(packed, axis=1, count=bits).astype(np.float32) * 2 - 1

@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.report import progress
-from reporting.leaderboard import protocols, read
+from reporting.leaderboard import read
 from reporting.leaderboard.boards import as_table, main_metric
 from reporting.leaderboard.per_query import with_scores
 from reporting.statistics.samples import sample
 from reporting.tables.runs import Results
+from tiebench.leaderboards import stems
 from tiebench.paired import ENOUGH_RUNS, LEVEL, error_sources, p_value
 
 FOLDER = Path(__file__).parents[1] / "leaderboard"
@@ -70,7 +71,7 @@ def run(report, quick):
         "variance that is pooled over all methods of a length.",
     )
     errors, resampled, power = [], [], []
-    for protocol in protocols(FOLDER):
+    for protocol in stems(FOLDER):
         progress(f"statistics: {protocol}")
         board = read(protocol, FOLDER)
         columns = [column for bits in board.bits if (column := _column(board, bits))]

@@ -292,7 +292,6 @@ def _figure(options: argparse.Namespace) -> None:
     given |= {"methods": options.methods, "blocks": options.blocks}
     given = {name: value for name, value in given.items() if value is not None}
     drawn = published.figure(found, options.kind, **given)
-    target.parent.mkdir(parents=True, exist_ok=True)
     figure_style.save(drawn, target)
     print(target)
 

@@ -20,20 +20,19 @@ dependencies:
 """
 
 
-def pins(root=ROOT):
+def pins():
     """'name==version' or 'name==version ; marker' of every locked package, torch last."""
-    lines = (root / "requirements.lock").read_text().splitlines()
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
     locked = [line.removesuffix("\\").strip() for line in lines if re.match(r"^[a-z0-9][^ ]*==", line)]
-    torch = [
-        line.strip() for line in (root / "requirements-torch.txt").read_text().splitlines() if "==" in line
-    ]
+    lines = (ROOT / "requirements-torch.txt").read_text().splitlines()
+    torch = [line.strip() for line in lines if "==" in line]
     return locked + torch
 
 
-def conda_environment(root=ROOT):
+def conda_environment():
     """Text of environment.yml."""
     return HEADER.format(python=PYTHON) + "".join(
-        f'      - "{pin.replace(chr(34), chr(39))}"\n' for pin in pins(root)
+        f'      - "{pin.replace(chr(34), chr(39))}"\n' for pin in pins()
     )
 
 

@@ -187,7 +187,7 @@ class DeepHashing(HashingMethod):
     mixed_precision: bool = True
     device: str = "cpu"
 
-    # Attributes of what `prepare` returns that change in training: numbers, and tensors that keep their shape.
+    # Attributes of what `prepare` returns that change in training: numbers, and tensors of fixed shape.
     changing_memory: ClassVar[tuple[str, ...]] = ()
 
     # Why the loss has no meaning on the first scores alone, of a method that refuses `nested`.
@@ -323,8 +323,8 @@ class DeepHashing(HashingMethod):
         memory = self.prepare(training_set)
         if lacking := [name for name in self.changing_memory if not hasattr(memory, name)]:
             raise TypeError(
-                f"{type(self).__name__}: changing_memory names {', '.join(lacking)}, but what prepare returned "
-                "has no such attribute; return an object with attributes, as a types.SimpleNamespace"
+                f"{type(self).__name__}: changing_memory names {', '.join(lacking)}, but what prepare "
+                "returned has no such attribute; return an object with attributes, as a SimpleNamespace"
             )
         with seeded(self.seed, 4):
             criterion = self.build_criterion(training_set)

@@ -52,6 +52,7 @@ class ClaimCells:
                 or (_measure(shown) == _measure(metric) and results.scores(protocol, metric, method, bits))
             ]
             cells = list(dict.fromkeys(found))
+            self.everything |= dict.fromkeys(cells)
         self.cells = cells
 
     def absent(self, methods: Iterable[str]) -> list[str]:

@@ -120,9 +120,8 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
 
 def _head(table: Table, found: Mapping, column: tuple[str, str, int]) -> str:
     protocol, metric, bits = column
-    words = "{} {}".format(*label(metric)).strip() if metric != "ap" else "AP"
     several = len({name for name, *_ in found}) > 1
-    return f"{words}, {bits} bits" + (f", {table.protocol_title(protocol)}" if several else "")
+    return f"{label(metric)[0]}, {bits} bits" + (f", {table.protocol_title(protocol)}" if several else "")
 
 
 def _scores(results: Results, protocol: str, metric: str, method: str, bits: int) -> dict[str, float]:

@@ -27,7 +27,7 @@ from reporting.leaderboard import earlier_forms
 from reporting.records.folds import merged_run
 from reporting.tables.runs import KEY, OF_RUN_FILE, PARTS, Run, Tuning
 from reporting.tables.titles import UNCODED
-from tiebench.leaderboards import TIDY, read_provenance, read_rows, stems, verified
+from tiebench.leaderboards import TIDY, read_provenance, read_rows, verified
 from tiebench.messages import shorten
 
 if TYPE_CHECKING:
@@ -208,11 +208,6 @@ def _of(prefix: str, run: Mapping) -> dict:
 
 
 # -- files ----------------------------------------------------------------------------------------
-
-
-def protocols(folder: str | Path = FOLDER) -> list[str]:
-    """Names of the protocols that a leaderboard has, sorted."""
-    return stems(folder)
 
 
 def read(protocol: str, folder: str | Path = FOLDER) -> Board:

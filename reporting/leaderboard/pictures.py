@@ -51,7 +51,6 @@ class Picture:
         from tiebench import figure_style
 
         figure = figures.draw(self.kind, self.table, self.results, **self.options)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         figure_style.save(figure, self.path, source=self.source)
 
 

@@ -101,7 +101,6 @@ def publish(
         made[protocol] = contents, about
         for line in missing:
             say(line)
-    Path(folder).mkdir(parents=True, exist_ok=True)
     paths = []
     for contents, about in made.values():
         for name, content in contents.items():

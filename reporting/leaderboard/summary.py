@@ -213,7 +213,6 @@ def write(
             continue
         for ending in ("pdf", "svg", "png"):
             path = Path(results, "figures", f"summary_{kind}_{name}.{ending}")
-            path.parent.mkdir(parents=True, exist_ok=True)
             figure_style.save(drawn, path)
             yield path
 

@@ -36,12 +36,12 @@ from benchmarks import (
     synthetic,
     training,
 )
-from benchmarks.evaluation_peers import words
 from benchmarks.report import SUMMARIES, Report, header
 from benchmarks.timing import Competitor, Disagreement, Measurement, agree, interleave
 from methods.base import HashingMethod, Refusal
 from networks.base.devices import fast_half
 from reporting.leaderboard import measured
+from tiebench.codes.packing import as_words
 from tiebench.counting.histograms import JointHistograms, joint_histograms
 from tiebench.rankings import exact
 
@@ -56,7 +56,7 @@ both_shapes = pytest.mark.parametrize("shape", [SMALL, MULTI_HOT], ids=lambda sh
 
 def scored_by_library(codes, bits):
     """(distances of words, histograms of the library) of codes."""
-    flat = [words(part) for part in (codes.query, codes.database)]
+    flat = [as_words(part) for part in (codes.query, codes.database)]
     found = joint_histograms(codes.query, codes.database, bits, codes.affinity)
     return evaluation_peers.distances(*flat), found
 
@@ -68,7 +68,7 @@ def test_peers_count_the_same_histograms(shape, bits):
     found, histograms = scored_by_library(codes, bits)
     expected = histograms.counts
     levels = codes.affinity.block(0, shape.queries)
-    columns = [evaluation_peers.columns(words(part)) for part in (codes.query, codes.database)]
+    columns = [evaluation_peers.columns(as_words(part)) for part in (codes.query, codes.database)]
     by_numpy = evaluation_peers.numpy_histograms(*columns, bits, levels, expected.shape[1])
     assert np.array_equal(by_numpy, expected)
     distances = (expected.sum(axis=1) * np.arange(bits + 1)).sum()
@@ -89,7 +89,7 @@ def without_ties(bits=63, queries=3):
         counts[q, relevant[q].astype(int), database.sum(axis=1)] = 1
     expected = exact.average_precision(JointHistograms(np.arange(2), counts))
     assert np.allclose(expected.minimum, expected.maximum)
-    codes = [words(np.packbits(part, axis=1)) for part in (query, database)]
+    codes = [as_words(np.packbits(part, axis=1)) for part in (query, database)]
     return codes, relevant, counts, expected.expected.mean()
 
 
@@ -103,7 +103,7 @@ def test_faiss_counts_and_ranks_the_same():
         found = optional_peers.faiss_average_precision(index, query, relevant)
         assert found == pytest.approx(expected, abs=1e-12)
     wide = synthetic.codes(SMALL, 128)
-    distances = optional_peers.faiss_distances(faiss, words(wide.query), words(wide.database))
+    distances = optional_peers.faiss_distances(faiss, as_words(wide.query), as_words(wide.database))
     assert np.array_equal(distances, scored_by_library(wide, 128)[0])
 
 

@@ -215,6 +215,7 @@ def test_a_second_fit_forgets_the_first(name, fitted, others):
 @pytest.mark.parametrize("name", [name for name in METADATA if "lr_step_size" in METADATA[name].parameters])
 def test_a_killed_training_resumes_to_the_same_bytes(name, fitted, tmp_path):
     """What a method keeps of its own must be in its `changing_memory` or its criterion."""
+
     def fit(**given):
         return short(name).fit(training_set(name, **given))
 

@@ -60,7 +60,8 @@ def made(name, **changes):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("name", "more"), [("talr_ap", {}), ("dpsh", {}), ("csq", {}), ("talr_ap", {"standardise_features": True})]
+    ("name", "more"),
+    [("talr_ap", {}), ("dpsh", {}), ("csq", {}), ("talr_ap", {"standardise_features": True})],
 )
 def test_an_interrupted_training_resumes_to_the_same_bytes(name, more, tmp_path, monkeypatch):
     def fit(**given):

@@ -26,7 +26,7 @@ from tiebench.comparison import base_metric
 from tiebench.query_identity import describe
 
 ROOT = Path(__file__).parents[2]
-SHIPPED = leaderboard.protocols(ROOT / "leaderboard")
+SHIPPED = leaderboards.stems(ROOT / "leaderboard")
 SIZES = {"p_fold1": 6, "p_fold2": 3}
 ENDINGS = (".tidy.csv", ".runs.csv", ".per_query.npz", ".provenance.json")
 LABELS = np.arange(40) % 3

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from reporting.leaderboard import protocols
 from reporting.leaderboard.boards import Boards, as_table, main_metric, other_metrics, results_of
 from reporting.printed.cells import cells
 from reporting.tables.titles import UNCODED
+from tiebench.leaderboards import stems
 
 FOLDER = Path(__file__).parents[2] / "leaderboard"
 BOARDS = Boards(FOLDER)
@@ -30,7 +30,7 @@ def rows_of(protocol, metric, stem=None):
 
 
 @pytest.mark.parametrize(
-    ("protocol", "metric"), [*itertools.product(protocols(FOLDER), ["ap"]), ("digits", "ndcg")]
+    ("protocol", "metric"), [*itertools.product(stems(FOLDER), ["ap"]), ("digits", "ndcg")]
 )
 def test_places_are_those_in_the_sorted_means_of_what_competes(protocol, metric):
     rows, found = rows_of(protocol, metric)

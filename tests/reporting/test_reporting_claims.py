@@ -474,6 +474,9 @@ def test_a_claim_is_judged_by_its_own_metric_whichever_cutoff_the_table_shows():
         outcomes[metric] = figure["outcome"], pytest.approx(figure["difference"])
         assert ("AP@100" in figure["words"]) == (metric == "ap@100")
     assert outcomes == {"ap": ("for", 0.1), "ap@100": ("against", -0.1)}
+    sides = {"kind": "side_above", "left": {"method": "talr_ap"}, "right": {"method": "mihash"}}
+    (figure,) = judged(sides | {"metric": "ap@100"}, asked, records)["figures"]
+    assert figure["difference"] == pytest.approx(-0.1)
     for metric in ("ap@1000", "ndcg"):  # no run has a score of it, or it is another measure
         assert claims.judge([file(**BEST, metric=metric)], *model_of(asked, records)) == []
 

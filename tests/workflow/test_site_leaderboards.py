@@ -8,11 +8,11 @@ import pytest
 import yaml
 
 from methods.base.catalogue import catalogue
-from reporting import leaderboard
 from reporting.leaderboard import pairs
 from reporting.leaderboard.per_query import with_scores
 from reporting.statistics.samples import reversed_pair
 from reporting.tables.titles import UNCODED
+from tiebench.leaderboards import stems
 from workflow.documentation import leaderboard_models, method_pages
 
 from conftest import ROOT, read_rows  # isort: skip
@@ -20,7 +20,7 @@ from conftest import ROOT, read_rows  # isort: skip
 pytestmark = pytest.mark.thorough
 
 FOLDER = ROOT / "leaderboard"
-NAMES = leaderboard.protocols(FOLDER)
+NAMES = stems(FOLDER)
 PLACES = method_pages.places(catalogue(), ROOT)
 
 

@@ -165,10 +165,6 @@ class Configuration:
             message = f"unknown {what} {shorten(repr(name))}{did_you_mean(name, sorted(known))}"
             self.fail(where, message)
 
-    def title(self, section, name):
-        """Display name of an entry: its `title`, else its name."""
-        return self[section][name].get("title") or name
-
     # -- methods and their variants ------------------------------------------------------------------------
 
     def methods_known(self):

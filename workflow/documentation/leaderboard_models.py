@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from reporting import figures, leaderboard
+from reporting import figures
 from reporting.drawing.axes import NothingToDraw
 from reporting.leaderboard import Board, pairs
 from reporting.leaderboard.boards import Boards, as_table, main_metric, other_metrics, results_of
@@ -18,6 +18,7 @@ from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results, Run
 from reporting.tables.titles import EN_DASH, UNCODED
 from tiebench.figure_style import render
+from tiebench.leaderboards import stems
 from tiebench.metrics import resolve
 
 FOLDER = "leaderboards"
@@ -144,7 +145,7 @@ class Protocol:
 def read(folder: Path) -> list[Protocol]:
     """The protocols of a folder of leaderboards, sorted by name; a method looks alike in all of them."""
     boards = Boards(folder)
-    every = [boards[name] for name in leaderboard.protocols(folder)]
+    every = [boards[name] for name in stems(folder)]
     found = []
     for board in every:
         main, (*_, longest) = main_metric(board), board.bits

@@ -49,7 +49,6 @@ def write_settings(settings, folder=SETTINGS):
     text = json.dumps(settings, sort_keys=True, indent=1) + "\n"
     path = Path(folder, f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json")
     if not path.is_file():
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, text)
     return str(path)
 

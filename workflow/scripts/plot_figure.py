@@ -4,8 +4,6 @@ from workflow.scripts import _job
 
 
 def work(options):
-    from pathlib import Path
-
     from reporting import figures
     from reporting.drawing import axes
     from reporting.records.read import table_results
@@ -20,7 +18,6 @@ def work(options):
     except axes.NothingToDraw as error:  # say because all cells are refused: the page leaves it out
         _job.log.warning("%s", error)
         figure = axes.message(str(error))
-    Path(options.stem).parent.mkdir(parents=True, exist_ok=True)
     for kind in ("pdf", "svg", "png"):
         figure_style.save(figure, f"{options.stem}.{kind}")
 

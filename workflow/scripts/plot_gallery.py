@@ -4,8 +4,6 @@ from workflow.scripts import _job
 
 
 def work(options):
-    from pathlib import Path
-
     from reporting.page import gallery
     from reporting.tables.model import Table
     from tiebench import figure_style
@@ -17,7 +15,6 @@ def work(options):
         cells, settings["datasets"], settings["protocols"], settings["seed"], settings["queries"]
     )
     figure = gallery.draw(Table.from_json(settings["asked"]), found)
-    Path(options.stem).parent.mkdir(parents=True, exist_ok=True)
     for kind in ("pdf", "svg", "png"):
         figure_style.save(figure, f"{options.stem}.{kind}")
 
