@@ -1,5 +1,12 @@
 """A protocol to codes: fit a method once per run, encode queries and database, record how."""
 
+import platform
+import re
+import sys
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
 from workflow.scripts import _job
 
 
@@ -153,23 +160,16 @@ class _Clock:
     the same beside other work; otherwise those that pass."""
 
     def __init__(self, method, threads):
-        import time
-
         alone = threads == 1 and getattr(method, "device", "cpu") == "cpu"
         self.now, self.seconds = time.process_time if alone else time.perf_counter, {}
 
+    @contextmanager
     def __call__(self, part):
-        from contextlib import contextmanager
-
-        @contextmanager
-        def timed():
-            started = self.now()
-            try:
-                yield
-            finally:
-                self.seconds[part] = self.now() - started
-
-        return timed()
+        started = self.now()
+        try:
+            yield
+        finally:
+            self.seconds[part] = self.now() - started
 
 
 def _template(options):
@@ -180,20 +180,13 @@ def _template(options):
 
 def _forget_peak_memory():
     """Reset the peak memory of this process, if the system can: each run of a process has its own."""
-    from contextlib import suppress
-    from pathlib import Path
-
     with suppress(OSError):  # no Linux, or not allowed: the peak of all runs so far is recorded then
         Path("/proc/self/clear_refs").write_text("5")
 
 
 def _peak_memory_mb():
     """Peak of the resident memory since `_forget_peak_memory`; what the process held before is part of it."""
-    import re
     import resource
-    import sys
-    from contextlib import suppress
-    from pathlib import Path
 
     with suppress(OSError):  # no Linux: what getrusage says follows
         found = re.search(r"^VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
@@ -204,9 +197,6 @@ def _peak_memory_mb():
 
 
 def _device_name(hyperparameters):
-    import platform
-    import sys
-
     wanted = hyperparameters.get("device", "cpu")
     if wanted != "cpu" and "torch" in sys.modules and sys.modules["torch"].cuda.is_available():
         return sys.modules["torch"].cuda.get_device_name()
