@@ -186,7 +186,9 @@ def _beside(first: str, words: str) -> str:
     less, more = ([part for part in of if part not in rest] for of, rest in ((one, other), (other, one)))
     if [part for part in one if part in other] != [part for part in other if part in one] or (less and more):
         return words
-    return f"without {', '.join(less)}" if less else f"also {', '.join(more)}"
+    if less:
+        return f"without {', '.join(part.removeprefix('with ') for part in less)}"
+    return f"also {', '.join(more)}"
 
 
 def budget_sentence(tidy_frame: pd.DataFrame, table: Table) -> str:
