@@ -71,16 +71,13 @@ class Reads:
 class Writes:
     """The type of an option that names a file, or with `folder` a folder, that a command writes.
 
-    also: endings that make the names of further files beside it, which are written too. ending: of the only
-    form that is written.
+    also: endings that make the names of further files beside it, which are written too.
     """
 
-    def __init__(self, folder: bool = False, also: Sequence[str] = (), ending: str = ""):
-        self.folder, self.also, self.ending = folder, tuple(also), ending
+    def __init__(self, folder: bool = False, also: Sequence[str] = ()):
+        self.folder, self.also = folder, tuple(also)
 
     def __call__(self, text: str) -> str:
-        if not text.endswith(self.ending):
-            raise argparse.ArgumentTypeError(f"{text!r} must end in {self.ending}")
         return _path(text)
 
 

@@ -33,7 +33,7 @@ def place(tmp_path_factory):
         (place / name).symlink_to(ROOT / name)
     shutil.copytree(ROOT / "methods", place / "methods", ignore=shutil.ignore_patterns("__pycache__"))
     (place / "tests" / "methods").mkdir(parents=True)
-    for name in ("methods/test_conformance.py", "batches.py"):
+    for name in ("methods/test_conformance.py", "methods/resuming.py", "batches.py"):
         shutil.copy(ROOT / "tests" / name, place / "tests" / name)
     for name, text in FILES.items():
         (place / name).write_text(text, encoding="utf-8")

@@ -209,10 +209,7 @@ def add_scoring_options(parser: Parser) -> None:
         "items) (min), or all relevant items (relevant)",
     )
     parser.add_argument(
-        "--per-query",
-        metavar="OUT.npz",
-        type=Writes(ending=".npz"),
-        help="also write every metric per query",
+        "--per-query", metavar="OUT.npz", type=Writes(), help="also write every metric per query"
     )
 
 
