@@ -29,6 +29,7 @@ SHOWN = {
     "difference": Shown("difference {bits}"),
     "folds": Shown(),
     "mean_of_folds": Shown("mean of folds"),
+    "deviation": Shown("standard deviation"),
     "fit_seconds": Shown("fit s", 1, "not timed"),
     "encode_seconds": Shown("encode s", 1, "not timed"),
     "peak_memory": Shown("peak MB", 0),
@@ -41,7 +42,7 @@ OF = {
     "health": {column: (heading, decimals) for heading, _, column, decimals in PRINTED},
     "search": {"trials": ("trials", 0), "minutes": ("core minutes", 1), "ends": ("at ends of axes", 0)},
 }
-SCORES = ("score", "range", "published", "difference", "folds", "mean_of_folds")
+SCORES = ("score", "range", "published", "difference", "folds", "mean_of_folds", "deviation")
 # How the code lengths of an entry are laid out: a column each, in one column, or the highest of them (of
 # differences, that which is farthest from 0).
 LAYOUTS = ("columns", "joined", "highest")
@@ -56,6 +57,7 @@ KEYS = {
     "spread": bool,
     "of": str,
     "methods": list,
+    "protocols": list,
 }
 
 
@@ -66,8 +68,8 @@ class Column:
     show: one of SHOWN, a single fold as "score"; protocol: or fold; board: the protocol that it belongs to;
     bits: one, or several that stand in one cell; highest: whether one value stands for all of them, the
     largest, or of differences the one that is farthest from 0;
-    of: which value of the codes' health, or of a search; folds: those whose mean is shown; methods: the only
-    rows that have the column, () for all.
+    of: which value of the codes' health, or of a search; over: folds or protocols whose mean or standard
+    deviation is shown; methods: the only rows that have the column, () for all.
     """
 
     show: str
@@ -80,7 +82,7 @@ class Column:
     spread: bool = True
     highest: bool = False
     of: str = ""
-    folds: tuple[str, ...] = ()
+    over: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
 
 
@@ -107,12 +109,17 @@ def _entry(given: Any, defaults: Mapping, boards: Boards) -> dict:
     for key, known in (("show", SHOWN), ("layout", LAYOUTS)):
         if entry[key] not in known:
             raise ValueError(f"unknown {key} {entry[key]!r} of a column{did_you_mean(entry[key], known)}")
-    if entry.get("protocol") is None:
+    others = entry.setdefault("protocols", [])
+    if (entry["show"] == "deviation") != (len(others) > 1):
+        raise ValueError("protocols, two at least, are what a column deviation is over")
+    entry["protocol"] = others[0] if others else entry.get("protocol")
+    if entry["protocol"] is None:
         raise ValueError("a column needs a protocol: give it, or one for all columns")
     board = boards[entry["protocol"]]
     entry["bits"] = as_bits(entry.get("bits") or board.bits)
     if entry["show"] in SCORES:
-        boards.check(entry["protocol"], entry["metric"], entry["bits"])
+        for protocol in others or [entry["protocol"]]:
+            boards.check(protocol, entry["metric"], entry["bits"])
     own = SHOWN[entry["show"]].decimals
     if entry["show"] in OF:
         of_codes = [name.removeprefix("health.") for name in board.runs[0] if name.startswith("health.")]
@@ -132,7 +139,7 @@ def _expanded(entry: Mapping, board: Board, kinds: Iterable[tuple[str, str]]) ->
     plain |= {"methods": tuple(entry.get("methods", ()))}
     lengths = [(bits,) for bits in entry["bits"]] if entry["layout"] == "columns" else [tuple(entry["bits"])]
     plain |= {"highest": entry["layout"] == "highest"}
-    plain |= {"folds": tuple(board.folds) if entry["show"] == "mean_of_folds" else ()}
+    plain |= {"over": tuple(board.folds if entry["show"] == "mean_of_folds" else entry["protocols"])}
     found = []
     for bits in lengths:
         for protocol in board.folds if entry["show"] == "folds" else [board.protocol]:

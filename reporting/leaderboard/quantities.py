@@ -2,6 +2,7 @@
 
 import math
 import re
+import statistics
 from collections.abc import Callable
 
 from reporting.leaderboard.boards import Boards
@@ -33,14 +34,29 @@ def render(words: str, now: str, boards: Boards) -> str:
     return of(boards, decimals, *arguments)
 
 
-def _mean(boards: Boards, decimals: int, protocol: str, metric: str, bits: str, method: str) -> str:
+def _means(boards: Boards, protocol: str, metric: str, bits: str) -> dict[str, float]:
+    """Mean of each method."""
     length, board = _length(bits), boards[protocol]
     boards.check(protocol, metric.removesuffix("_min").removesuffix("_max"), [length])
-    asked = protocol, metric, method, str(length)
-    for cell in board.cells:
-        if tuple(cell[key] for key in ("protocol", "metric", "method", "bits")) == asked:
-            return number(float(cell["mean"]), decimals)
-    raise ValueError(f"{protocol} has no {metric} of {method!r}{did_you_mean(method, board.methods)}")
+    asked = protocol, metric, str(length)
+    cells = (cell for cell in board.cells if (cell["protocol"], cell["metric"], cell["bits"]) == asked)
+    return {cell["method"]: float(cell["mean"]) for cell in cells if cell["mean"]}
+
+
+def _mean(boards: Boards, decimals: int, protocol: str, metric: str, bits: str, method: str) -> str:
+    means = _means(boards, protocol, metric, bits)
+    if method not in means:
+        raise ValueError(f"{protocol} has no {metric} of {method!r}{did_you_mean(method, means)}")
+    return number(means[method], decimals)
+
+
+def _deviation(boards: Boards, decimals: int, protocols: str, metric: str, bits: str) -> str:
+    of_protocols = [_means(boards, protocol, metric, bits) for protocol in protocols.split(",")]
+    methods = set.intersection(*map(set, of_protocols))
+    if len(of_protocols) < 2 or not methods:
+        raise ValueError(f"{protocols}: a deviation needs two protocols with a method in common")
+    deviations = [statistics.stdev(means[method] for means in of_protocols) for method in sorted(methods)]
+    return number(statistics.fmean(value**2 for value in deviations) ** 0.5, decimals)
 
 
 def _difference(
@@ -76,6 +92,7 @@ def _length(text: str) -> int:
 # Name -> what computes it, and the words that it takes.
 QUANTITIES: dict[str, tuple[Callable[..., str], str]] = {
     "mean": (_mean, "PROTOCOL METRIC BITS METHOD"),
+    "deviation": (_deviation, "PROTOCOL,PROTOCOL,... METRIC BITS"),
     "difference": (_difference, "PROTOCOL METRIC BITS METHOD OTHER"),
     "rank": (_rank, "SET METHOD"),
 }

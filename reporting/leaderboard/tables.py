@@ -1,5 +1,6 @@
 """A table of the leaderboard as GitHub Markdown, from the settings of a marker."""
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from reporting.printed.legend import (
 from reporting.printed.markdown import escape_markdown, note_line
 from reporting.printed.marks import number
 from reporting.tables.model import Table
-from reporting.tables.runs import Results, ScoreCell, whole_mean
+from reporting.tables.runs import Results, ScoreCell, whole_deviation, whole_mean
 from reporting.tables.titles import (
     COLLAPSED,
     EN_DASH,
@@ -93,7 +94,8 @@ def render(settings: Mapping, folder: Path, boards: Boards) -> str:
     defaults = {key: given.get(key) for key in ("protocol", "metric", "bits")}
     defaults |= {key: settings[key] for key in ("layout", "spread") if key in settings}
     columns = parse(given.get("columns", ["score"]), defaults, boards)
-    used = [boards[name] for name in dict.fromkeys(column.board for column in columns)]
+    of_columns = ([one.board, *(one.over if one.show == "deviation" else ())] for one in columns)
+    used = [boards[name] for name in dict.fromkeys(itertools.chain(*of_columns))]
     table = as_table(used, _blocks(columns), given.get("methods"), given.get("without", ()))
     searched = {column.board for column in columns if column.show == "search"}
     data = _data(table, used, given, {name: searches(boards[name], boards.folder) for name in searched})
@@ -137,7 +139,7 @@ def _blocks(columns: Iterable[Column]) -> list[dict]:
         if column.show not in SCORES:
             continue
         names = {"range": [f"{column.metric}_min", f"{column.metric}_max"]}.get(column.show, [column.metric])
-        for protocol in column.folds or [column.protocol]:
+        for protocol in column.over or [column.protocol]:
             for name in names:
                 key = protocol, name, column.methods
                 bits_of.setdefault(key, {}).update(dict.fromkeys(column.bits))
@@ -254,8 +256,9 @@ def _number(data: _Data, column: Column, method: str, bits: int) -> float | None
         if column.show == "published" or printed is None:
             return printed
         return None if mean is None else mean - printed
-    if column.show == "mean_of_folds":
-        return whole_mean([data.mean(fold, column.metric, method, bits) for fold in column.folds])
+    if column.over:
+        means = [data.mean(protocol, column.metric, method, bits) for protocol in column.over]
+        return (whole_mean if column.show == "mean_of_folds" else whole_deviation)(means)
     runs = list(data.results.cell(column.protocol, method, bits).values())
     done = [run for run in runs if run.status == "done"]
     if column.show == "peak_memory":

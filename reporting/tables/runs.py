@@ -279,3 +279,9 @@ def whole_mean(values: Sequence[float | None]) -> float | None:
     """The mean of values that are all known; None for others, and of nothing."""
     known = [value for value in values if value is not None]
     return statistics.fmean(known) if known and len(known) == len(values) else None
+
+
+def whole_deviation(values: Sequence[float | None]) -> float | None:
+    """The standard deviation of values, two at least, that are all known; None for others."""
+    known = [value for value in values if value is not None]
+    return statistics.stdev(known) if len(known) == len(values) > 1 else None

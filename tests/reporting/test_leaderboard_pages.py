@@ -275,6 +275,15 @@ def test_the_line_of_the_uncoded_features_is_left_out_on_request(folder):
     assert "*Uncoded features" not in rendered(folder, "{protocol: p, bits: 8, uncoded: false}")
 
 
+def test_standard_deviations_over_protocols(folder):
+    settings = "{bits: 8, uncoded: false, columns: [{show: deviation, protocols: [p, q]}]}"
+    rows = rendered(folder, settings).splitlines()
+    assert rows[0] == "| Method | standard deviation |"
+    # 0.625 and 0.25: they are 0.375 apart, and 0.375 / sqrt(2) is their deviation.
+    assert r"| TALR\_AP | 0.265 |" in rows
+    assert "| One-hot | – |" in rows
+
+
 def test_folds_other_protocols_and_holes(folder):
     settings = """
         sort: {protocol: p, bits: 8}
@@ -317,6 +326,8 @@ def test_folds_other_protocols_and_holes(folder):
         ("{protocol: p, methods: [lhs]}", "no method 'lhs' there; did you mean 'lsh'?"),
         ("{protocol: p, colums: [score]}", "unknown key 'colums' of a table; did you mean 'columns'?"),
         ("{protocol: p, columns: [scores]}", "unknown show 'scores' of a column; did you mean 'score'?"),
+        ("{columns: [{show: deviation, protocols: [p]}]}", "protocols, two at least"),
+        ("{columns: [{show: range, protocols: [p, q]}]}", "protocols, two at least"),
         ("{protocol: p, columns: [{layuot: joined}]}", "unknown key 'layuot' of a column; did you mean 'lay"),
         ("{protocol: p, columns: [{layout: join}]}", "unknown layout 'join' of a column; did you mean 'j"),
         ("{protocol: p, columns: [folds]}", "p has no folds"),

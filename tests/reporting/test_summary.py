@@ -244,6 +244,11 @@ def test_numbers_of_sentences_are_those_of_the_runs(folder):
     found = summary.standing(summary.blocks_of(*of_folder.read(boards.folder).model("all", boards)))
     value, low, high = found.rank[:, found.methods.index("d")]
     assert three == f"{value:.1f} ({low:.1f} to {high:.1f})"
+    means = [
+        [float(quantities.render(f"mean {p} ap 8 {m}", "0.12345678", boards)) for p in "pqr"] for m in METHODS
+    ]
+    four = quantities.render("deviation p,q,r ap 8", "0.12345", boards)
+    assert float(four) == pytest.approx(np.sqrt(np.var(means, axis=1, ddof=1).mean()), abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -256,6 +261,8 @@ def test_numbers_of_sentences_are_those_of_the_runs(folder):
         ("mean p ap eight d", "a number of bits"),
         ("mean p ap 8 dd", "did you mean"),
         ("difference p ap 8 d e", "no method 'e'"),
+        ("deviation p ap 8", "needs two protocols"),
+        ("deviation p,pp ap 8", "did you mean"),
         ("rank all e", "no method 'e'"),
         ("rank al d", "no set 'al'"),
     ],
