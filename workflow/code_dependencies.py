@@ -9,6 +9,8 @@ from pathlib import Path
 
 from tiebench.discovery import tree
 
+_ALONE = ("workflow.scripts.", "workflow.stages.protocol_data", "workflow.stages.run_records")
+_WORDS = ("tiebench._version", "tiebench.messages")  # decide no number, and change with every release
 # Where statements have statements. Expressions, most of a tree, have no imports.
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
@@ -22,14 +24,18 @@ def use_this_python(root):
 
 
 def code_files(root, *modules):
-    """Source files of modules (as 'tiebench.scoring') and of everything of this project they import."""
+    """Source files of modules (as 'tiebench.scoring') and of everything of this project they import.
+
+    Of an adapter, and of what opens files for adapters, it is the file alone: what decides a number among all
+    that these import, for any job, is named beside them.
+    """
     pending, found = list(modules), {}
     while pending:
         module = pending.pop()
         if module not in found:
             found[module], imported = _source(Path(root), module)
-            pending += imported
-    return sorted({file for file in found.values() if file})
+            pending += () if module.startswith(_ALONE) else imported
+    return sorted({file for module, file in found.items() if file and module not in _WORDS})
 
 
 def code_digests(root, *modules):

@@ -328,7 +328,12 @@ EDITS = {
     "methods/base/deep.py": ({"train_and_encode", "score_codes", "collect_table"}, {"talr_ap"}),
     "tiebench/rankings/exact.py": ({"score_codes", "collect_table"}, set()),
     "methods/itq.py reporting/page/document.py datasets/loaders/digits.py": (set(), set()),
-    "reporting/printed/latex.py": ({"collect_table"}, set()),
+    "reporting/printed/latex.py tiebench/messages.py": ({"collect_table"}, set()),
+    "workflow/stages/protocol_data.py": (
+        {"train_and_encode", "score_codes", "collect_table"},
+        {"lsh", "talr_ap"},
+    ),
+    "workflow/scripts/score_codes.py": ({"score_codes", "collect_table"}, set()),
     "datasets/splits/per_class.py": (
         {"split_protocol", "normalise_features", "train_and_encode", "score_codes", "collect_table"},
         {"lsh", "talr_ap"},

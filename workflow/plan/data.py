@@ -58,7 +58,9 @@ class DataPlan:
         return [self.sources.locate(source).path for source in self.entry("datasets", dataset)["sources"]]
 
     def dataset_code(self, dataset):
-        return self.code(f"datasets.loaders.{self.entry('datasets', dataset)['loader']}")
+        return self.code(
+            "workflow.scripts.load_dataset", f"datasets.loaders.{self.entry('datasets', dataset)['loader']}"
+        )
 
     def dataset_settings(self, dataset):
         """What makes a dataset: of its sources, not where they are fetched from."""
@@ -123,7 +125,8 @@ class DataPlan:
         return f"{self.dataset_folder(protocol)}/given_split.npy"
 
     def split_code(self, protocol):
-        return self.code("datasets.splits", self.split_kind(protocol).module)
+        kind = self.split_kind(protocol).module
+        return self.code("workflow.scripts.split_protocol", "datasets.splits", "datasets.inputs", kind)
 
     def split_kind(self, protocol):
         return splits.KIND.named(self.entry("protocols", protocol)["split"]["kind"])
@@ -148,7 +151,8 @@ class DataPlan:
         return pick(self.sources.weights(network) or {}, "file", "sha256", "md5", "bytes")
 
     def network_code(self, network):
-        return self.code("networks.base.features", *self._network_modules(network))
+        script = "workflow.scripts.extract_features"
+        return self.code(script, "networks.base.features", *self._network_modules(network))
 
     def _network_modules(self, network):
         """Modules that decide what a network computes."""

@@ -34,7 +34,8 @@ class PagePlan:
         return runs + self.plan.uncoded_files(table)
 
     def figure_code(self, figure):
-        return self.plan.code("reporting.figures", "reporting.records.read", f"reporting.figures.{figure}")
+        modules = ("reporting.figures", "reporting.records.read", f"reporting.figures.{figure}")
+        return self.plan.code("workflow.scripts.plot_figure", *modules)
 
     def has_pictures(self, protocol):
         """Whether the items of a protocol's dataset can be shown: images, or vectors of pixels.

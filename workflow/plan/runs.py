@@ -63,6 +63,11 @@ def runs_of(files):
     return list(dict.fromkeys("/".join(Path(file).parts[-3:-1]) for file in files))
 
 
+def _scripts(name):
+    """An adapter that reads codes, and what opens its files."""
+    return [f"workflow.scripts.{name}", "workflow.stages.protocol_data", "workflow.stages.run_records"]
+
+
 def _strings(value):
     """All strings anywhere in a structure of lists and mappings, without keys."""
     if isinstance(value, str):
@@ -232,7 +237,7 @@ class Plan(DataPlan):
         return [f"results/uncoded/{protocol}.json" for protocol in names]
 
     def uncoded_code(self, protocol):
-        code = self.code("workflow.stages.uncoded", "workflow.stages.transfer")
+        code = self.code(*_scripts("score_uncoded"), "workflow.stages.uncoded", "workflow.stages.transfer")
         return code | self.affinity_code(protocol)
 
     # -- runs ----------------------------------------------------------------------------------------------
@@ -307,26 +312,31 @@ class Plan(DataPlan):
         return [] if network is None else self.network_check(network)
 
     def run_code(self, protocol, method):
-        """The method's own file, what it imports, the network that it trains, and the affinity: an edit of a
-        method reruns no other."""
+        """The adapter, the method's own file, what it imports, the network that it trains, and the affinity:
+        an edit of a method reruns no other."""
+        return self.code("workflow.scripts.train_and_encode") | self.learning_code(protocol, method)
+
+    def learning_code(self, protocol, method):
+        """`run_code` without the adapter: that of a search is another."""
         network = self.end_to_end(protocol, method)
         modules = [] if network is None else self._network_modules(network)
-        code = self.code(f"methods.{self.configuration.class_of(method)}", *modules)
+        opened = "workflow.stages.protocol_data"
+        code = self.code(opened, f"methods.{self.configuration.class_of(method)}", *modules)
         return code | self.affinity_code(protocol)
 
     def score_code(self, protocol):
         more = ["workflow.stages.transfer"] if self.entry("protocols", protocol)["transfer"] else []
         more += ["tiebench.rankings.ap_at_k", "tiebench.diagnostics"]
-        code = self.code("tiebench.scoring", "tiebench.counting.popcount", *more)
+        code = self.code(*_scripts("score_codes"), "tiebench.scoring", "tiebench.counting.popcount", *more)
         if self._other_rankings(protocol):
             code = code | self.code("workflow.stages.other_rankings")
         return code | self.affinity_code(protocol)
 
     def merged_code(self, protocol):
-        return self.score_code(protocol) | self.code("tiebench.counting.parts")
+        return self.score_code(protocol) | self.code(*_scripts("score_parts"), "tiebench.counting.parts")
 
     def part_code(self, protocol):
-        code = self.code("tiebench.counting.parts", "tiebench.counting.popcount")
+        code = self.code(*_scripts("count_part"), "tiebench.counting.parts", "tiebench.counting.popcount")
         return code | self.affinity_code(protocol)
 
     def learning(self, protocol, method):

@@ -48,9 +48,9 @@ class TuningPlan:
         return found
 
     def code(self, protocol, method):
-        """What a run of the method is made by, and the scores and the choices of its trials."""
-        of_search = self.plan.code("workflow.tuning.validation", "workflow.tuning.search")
-        return self.plan.run_code(protocol, method) | of_search
+        """What a method learns by, and the scores and the choices of its trials."""
+        of_search = ("workflow.scripts.tune_method", "workflow.tuning.validation", "workflow.tuning.search")
+        return self.plan.learning_code(protocol, method) | self.plan.code(*of_search)
 
     def choices(self, tuning):
         """What each search of a tuning chose."""

@@ -38,10 +38,11 @@ rule extract_features:
     params:
         settings=settings(PLAN.network_settings),
         code=code(PLAN.network_code),
+        threads=PLAN["threads"]["train"],
     message:
         "Dataset {wildcards.dataset}: features of {wildcards.network}"
     shell:
-        "exec python -m workflow.scripts.extract_features --log {log:q} --threads {threads}"
+        "exec python -m workflow.scripts.extract_features --log {log:q} --threads {params.threads}"
         " --settings {params.settings:q} --name {wildcards.dataset}/{wildcards.network}"
         " --images {input.images:q} --weights {input.weights:q} --output {output:q}"
 
@@ -62,7 +63,7 @@ rule normalise_features:
         "../../environment.yml"
     params:
         settings=settings(PLAN.feature_settings),
-        code=code(PLAN.code, "datasets.inputs"),
+        code=code(PLAN.code, "workflow.scripts.normalise_features", "datasets.inputs"),
     message:
         "Features of protocol {wildcards.protocol}"
     shell:

@@ -29,6 +29,7 @@ rule collect_table:
         settings=settings(PLAN.table_settings),
         code=code(
             PLAN.code,
+            "workflow.scripts.collect_table",
             "reporting.claims.verdicts",
             "reporting.printed.health",
             "reporting.printed.table_files",
@@ -108,7 +109,12 @@ rule plot_gallery:
         "../../environment.yml"
     params:
         settings=settings(PAGES.gallery_settings),
-        code=code(PLAN.code, "reporting.page.gallery", "workflow.stages.gallery_data"),
+        code=code(
+            PLAN.code,
+            "workflow.scripts.plot_gallery",
+            "reporting.page.gallery",
+            "workflow.stages.gallery_data",
+        ),
         stem=subpath(output[0], strip_suffix=".svg"),
     message:
         "Gallery of table {wildcards.table}"
@@ -132,7 +138,13 @@ rule render_page:
         "../../environment.yml"
     params:
         settings=settings(PAGES.page_settings, configfiles=snakemake_internals.given_configfiles(workflow)),
-        code=code(PLAN.code, "reporting.page.document", "reporting.published", "reporting.page.gallery"),
+        code=code(
+            PLAN.code,
+            "workflow.scripts.render_page",
+            "reporting.page.document",
+            "reporting.published",
+            "reporting.page.gallery",
+        ),
     message:
         "Page results/{wildcards.page}.html"
     shell:

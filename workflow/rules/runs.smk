@@ -37,6 +37,7 @@ for job in run_jobs(PLAN):
         params:
             settings=settings(PLAN.run_settings, together=job.together, **job.given),
             code=code(PLAN.run_code, **job.given),
+            threads=PLAN["threads"]["train"],  # also on fewer cores: it decides the order of sums
             dataset=of(PLAN.dataset_folder, **job.given),
             protocol=subpath(input.split, parent=True),
             # As a parameter, and not written into the command: that of a run alone and in a group is the same.
@@ -46,7 +47,7 @@ for job in run_jobs(PLAN):
         message:
             f"{job.of_protocol}: train {{wildcards.method}}, {job.words}"
         shell:
-            "exec python -m workflow.scripts.train_and_encode --log {log:q} --threads {threads}"
+            "exec python -m workflow.scripts.train_and_encode --log {log:q} --threads {params.threads}"
             " --settings {params.settings:q} --protocol {params.name} --method {wildcards.method}"
             " --runs {params.runs} --dataset {params.dataset:q} --protocol-folder {params.protocol:q}"
             " --folder {params.folder:q} --items {input.seen:q} --weights {input.weights:q}"
@@ -68,7 +69,7 @@ rule import_codes:
         "../../environment.yml"
     params:
         settings=settings(external_codes.run_settings, plan=PLAN),
-        code=code(PLAN.code, "workflow.configuration.external_codes"),
+        code=code(PLAN.code, "workflow.scripts.import_codes", "workflow.configuration.external_codes"),
         dataset=of(PLAN.dataset_folder),
         protocol=subpath(input.split, parent=True),
         folder=subpath(output[0], ancestor=3),
@@ -97,7 +98,7 @@ rule take_codes:
     conda:
         "../../environment.yml"
     params:
-        code=code(PLAN.code, "workflow.stages.taken_codes"),
+        code=code(PLAN.code, "workflow.scripts.take_codes", "workflow.stages.taken_codes"),
         # Of parameters that are made from the input, no change is noticed: whose codes they are is one here.
         source=of(PLAN.taken_run),
         ours=subpath(input.split, parent=True),

@@ -23,12 +23,13 @@ rule tune_method:
     params:
         settings=settings(SEARCHES.settings),
         code=code(SEARCHES.code),
+        threads=PLAN["threads"]["train"],
         dataset=of(PLAN.dataset_folder),
         folder=subpath(input.split, parent=True),
     message:
         "Tuning {wildcards.tuning}: {wildcards.protocol}, {wildcards.method}, {wildcards.bits} bits"
     shell:
-        "exec python -m workflow.scripts.tune_method --log {log:q} --threads {threads}"
+        "exec python -m workflow.scripts.tune_method --log {log:q} --threads {params.threads}"
         " --settings {params.settings:q} --name {wildcards.tuning} --protocol {wildcards.protocol}"
         " --method {wildcards.method} --bits {wildcards.bits} --dataset {params.dataset:q}"
         " --protocol-folder {params.folder:q} --items {input.seen:q} --weights {input.weights:q}"
@@ -46,7 +47,7 @@ rule collect_tuning:
         "../../environment.yml"
     params:
         settings=settings(SEARCHES.collected),
-        code=code(PLAN.code, "workflow.tuning.files"),
+        code=code(PLAN.code, "workflow.scripts.collect_tuning", "workflow.tuning.files"),
         stem=subpath(output[0], strip_suffix=".yaml"),
     message:
         "Hyper-parameters of tuning {wildcards.tuning}"

@@ -26,7 +26,7 @@ def work(options):
             _job.keep_memory()
     weights = options.weights[0] if options.weights else None
     protocol = ProtocolData(options.protocol_folder, options.dataset, settings, options.items, weights)
-    decided = decided_by(settings, weights)
+    decided = decided_by(settings, weights, "workflow.scripts.train_and_encode")
     commit = git_commit()
     for name in options.runs:
         bits, seed = map(int, name.split("/"))

@@ -48,7 +48,7 @@ def work(options):
         key: value for key, value in settings.items() if key not in ("spaces", "candidates", "search")
     }
     of_scores |= {key: rule.get(key) for key in ("metric", "seed", "trial_settings")}
-    code = decided_by(settings, weights, "workflow.tuning.validation")
+    code = decided_by(settings, weights, "workflow.scripts.tune_method", "workflow.tuning.validation")
     place = f"tuning/{options.name}/{options.protocol}/{options.method}/{options.bits}"
 
     def evaluated(shares, seconds):

@@ -48,7 +48,8 @@ def decided_by(settings, weights, *more):
     code; weights: the network's file, or None; more: further modules.
     """
     kind = affinity.KIND.named(settings["affinity"]["kind"])
-    modules = [f"methods.{settings['class']}", "datasets.affinity", kind.module, *more]
+    modules = ["workflow.stages.protocol_data", f"methods.{settings['class']}", "datasets.affinity"]
+    modules += [kind.module, *more]
     if (network := settings.get("network")) is not None:
         modules += [architecture(network["architecture"])[0].module, "networks"]
     files = [_ROOT / file for file in code_files(_ROOT, *modules)]
