@@ -18,7 +18,6 @@ from methods.learners.trees import TreeHashing
 from methods.relations.pairs import make_blocks
 from methods.relations.rankings import make_lists, most_violated
 
-BIT_WEIGHTS = ("learned", "equal")
 _KEPT_IDLE = 20  # rounds that a constraint without a multiplier stays: it often becomes active again
 
 

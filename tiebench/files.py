@@ -7,6 +7,7 @@ headers.
 
 import errno
 import glob
+import hashlib
 import json
 import os
 import shutil
@@ -222,6 +223,12 @@ def read_folder(folder: AnyPath, names: Collection[str]) -> dict[str, np.ndarray
             except Exception as error:
                 raise ValueError(f"{path} is not a readable .npy file: {one_line(error)}") from error
     return arrays
+
+
+def sha256(path: AnyPath) -> str:
+    """sha256 of a file's content, in hexadecimal."""
+    with Path(path).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def write_npz(path: AnyPath, **arrays: np.ndarray) -> None:

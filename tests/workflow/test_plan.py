@@ -207,6 +207,22 @@ def test_of_files_with_the_same_weights_the_first_that_is_found_counts(plan):
     assert chosen() == (file, "57934424", "here")
 
 
+def test_weights_without_a_checksum_are_known_by_their_size_and_time(plan):
+    given = {"networks": {"mine": {"architecture": "small", "weights": {"file": "w.npz"}}}}
+    assert plan(given).weights_settings("mine") == {"file": "w.npz"}
+    place("sources/w.npz")
+    found = plan(given).weights_settings("mine")
+    os.utime("sources/w.npz", ns=(1, 1))  # an older file in its place
+    assert plan(given).weights_settings("mine")["state"] == [0, 1] != found["state"]
+    # A file that is gone is the one that was checked.
+    Path("sources/w.npz").unlink()
+    Path("resources/networks").mkdir(parents=True)
+    Path("resources/networks/mine.json").write_text(json.dumps(found))
+    assert plan(given).weights_settings("mine") == found
+    recorded = {"networks": {"mine": {"architecture": "small", "weights": {"file": "w.npz", "bytes": 4}}}}
+    assert plan(recorded).weights_settings("mine") == {"file": "w.npz", "bytes": 4, "state": found["state"]}
+
+
 def test_alternatives_agree_with_other_entries_for_the_same_file(plan):
     other = {"file": "efficientnet-lite0-imagenet.npz", "sha256": "0" * 64}
     weights = {"file": "a.pth", "alternatives": [other]}

@@ -576,6 +576,20 @@ def test_tables_that_share_a_group_leave_each_other_s_runs_alone(laboratory, pre
     assert (laboratory.stamps("results/runs/**/*"), laboratory.tables()) == before
 
 
+def test_threads_follow_the_configuration_also_on_fewer_cores(laboratory, tiny):
+    tiny["threads"] = {"train": 2, "score": 1}
+    rules, planned = planned_rules(laboratory, "results/tiny.csv", config=tiny)
+    assert rules == {"train_and_encode", "score_codes", "collect_table"}
+    assert set(re.findall(r"train_and_encode .*?--threads (\d)", planned)) == {"2"}
+
+
+def test_results_without_a_record_of_how_they_were_made_are_said_to_be(laboratory):
+    words = "results/runs has no .snakemake/metadata"
+    assert words not in laboratory.made("results/tiny.csv").stderr
+    shutil.rmtree(laboratory.directory / ".snakemake" / "metadata")
+    assert words in laboratory.made("results/tiny.csv").stderr
+
+
 @pytest.mark.thorough
 def test_finished_runs_need_their_source_no_more(laboratory, tiny):
     """Nor does another run, or a figure, as long as the dataset made of it is there."""

@@ -102,6 +102,12 @@ def test_taken_codes_are_scored_and_nothing_is_trained(laboratory, tiny):
     blocks = [{"protocol": "without", "metric": "ap", "bits": [8, 11]}]
     blocks += [{"protocol": "first", "metric": "ap", "bits": [5, 8]}]
     tiny["tables"]["tiny"]["blocks"] += blocks
+    theirs = laboratory.run_folder("lsh", 11, 1) / "codes.npz"
+    whole = theirs.read_bytes()
+    theirs.write_bytes(whole[:50])
+    line = laboratory.refused("results/runs/without/lsh/11/1/codes.npz", config=tiny)
+    assert "results/runs/tiny/lsh/11/1/codes.npz" in line
+    theirs.write_bytes(whole)
     before = laboratory.stamps("results/runs/tiny/**/codes.npz")
     laboratory.made("results/tiny.csv", config=tiny)
     assert laboratory.stamps("results/runs/tiny/**/codes.npz") == before

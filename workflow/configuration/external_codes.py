@@ -1,6 +1,5 @@
 """Codes that another program made: what is known of their row, and their files, checked against the split."""
 
-import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -168,9 +167,3 @@ def _order(rows, wanted, name, part, whose):
     raise ValueError(
         f"{name} are not `{part}` of the split of {whose}: {len(others)} are others, as row {others[0]}"
     )
-
-
-def digest(file):
-    """sha256 of a file, in hexadecimal."""
-    with Path(file).open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,6 +1,7 @@
 """The plan of what follows from datasets alone: sources, datasets, splits, features, affinities."""
 
 import functools
+from contextlib import suppress
 from pathlib import Path
 
 from datasets import affinity, loaders, splits
@@ -147,8 +148,17 @@ class DataPlan:
         return [f"resources/networks/{network}.json"] if self.entry("networks", network)["weights"] else []
 
     def weights_settings(self, network):
+        """What is recorded of a network's weights, and the state of a file of which no checksum is."""
         self.entry("networks", network)
-        return pick(self.sources.weights(network) or {}, "file", "sha256", "md5", "bytes")
+        source = self.sources.weights(network) or {}
+        recorded = pick(source, "file", "sha256", "md5", "bytes")
+        if not source or {*source} & {"sha256", "md5", "urls"}:
+            return recorded
+        state = stamp(self.sources.locate(source).path)
+        if state is None:  # gone: as it was when it was used
+            with suppress(OSError, ValueError):
+                state = read_json(f"resources/networks/{network}.json").get("state")
+        return recorded | ({} if state is None else {"state": state})
 
     def network_code(self, network):
         script = "workflow.scripts.extract_features"

@@ -63,6 +63,9 @@ def prepare():
     snakemake_internals.ungroup(workflow)
     snakemake_internals.index_products(workflow)
     snakemake_internals.skip_directory_check(workflow)
+    if any(Path("results/runs").glob("*")) and not any(Path(".snakemake/metadata").glob("*")):
+        unknown = "results/runs has no .snakemake/metadata beside it, which says how runs were made"
+        print(f"warning: {unknown}: they count as made by this configuration and code", file=sys.stderr)
     files = snakemake_internals.target_files(workflow)
     if missing := or_exit(targets.missing_sources, PLAN, files):
         refuse(missing)

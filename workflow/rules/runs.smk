@@ -69,7 +69,12 @@ rule import_codes:
         "../../environment.yml"
     params:
         settings=settings(external_codes.run_settings, plan=PLAN),
-        code=code(PLAN.code, "workflow.scripts.import_codes", "workflow.configuration.external_codes"),
+        code=code(
+            PLAN.code,
+            "workflow.scripts.import_codes",
+            "workflow.stages.run_records",
+            "workflow.configuration.external_codes",
+        ),
         dataset=of(PLAN.dataset_folder),
         protocol=subpath(input.split, parent=True),
         folder=subpath(output[0], ancestor=3),
@@ -98,7 +103,12 @@ rule take_codes:
     conda:
         "../../environment.yml"
     params:
-        code=code(PLAN.code, "workflow.scripts.take_codes", "workflow.stages.taken_codes"),
+        code=code(
+            PLAN.code,
+            "workflow.scripts.take_codes",
+            "workflow.stages.run_records",
+            "workflow.stages.taken_codes",
+        ),
         # Of parameters that are made from the input, no change is noticed: whose codes they are is one here.
         source=of(PLAN.taken_run),
         ours=subpath(input.split, parent=True),

@@ -14,6 +14,7 @@ def work(options):
         raise ValueError(f"{options.weights} is a folder: weights are one file")
     found = check(options.weights, source)
     card = {key: found[key] for key in ("bytes", "sha256", "md5") if key in found}
+    card |= {"state": source["state"]} if "state" in source else {}
     write_json(options.output, {"file": Path(options.weights).name} | card)
     _job.log.info("network %s: weights of %d bytes", options.name, card["bytes"])
 

@@ -5,14 +5,14 @@ from workflow.scripts import _job
 
 def work(options):
     from pathlib import Path
-    from typing import Any
 
     import numpy as np
 
     from datasets.splits import Split
-    from tiebench.files import filled, read_json, read_result_array, write_json
+    from tiebench.files import read_json, read_result_array, sha256
     from workflow.configuration import external_codes
     from workflow.stages.protocol_data import read_labels
+    from workflow.stages.run_records import write_untrained
 
     settings, (name,) = options.settings, options.runs
     bits, seed = map(int, name.split("/"))
@@ -49,15 +49,10 @@ def work(options):
                 f"protocol {options.protocol}",
             )
             record["external"] |= {
-                "sha256": external_codes.digest(settings["file"]),
+                "sha256": sha256(settings["file"]),
                 "checked_by": checked_by,
             }
-    with filled(f"{options.folder}/{name}") as writing:
-        with (writing / "codes.npz").open("wb") as file:
-            np.savez(file, **dict[str, Any](codes, bits=bits))
-        for without in ("model.npz", "training.jsonl"):  # nothing was trained here
-            (writing / without).write_bytes(b"")
-        write_json(writing / "run.json", record)
+    write_untrained(f"{options.folder}/{name}", record, codes | {"bits": bits})
     _job.log.info("%s: %s", title, reason or f"imported, checked by {' and '.join(checked_by)}")
 
 

@@ -6,17 +6,17 @@ from workflow.scripts import _job
 def work(options):
     from pathlib import Path
 
-    import numpy as np
-
     from datasets.splits import Split
-    from tiebench.files import filled, read_json, write_json
+    from tiebench.files import read_json, read_result_npz
+    from workflow.stages.run_records import write_untrained
     from workflow.stages.taken_codes import prefix, taken
 
     run = read_json(Path(options.run, "run.json"))
     title = f"{options.protocol}/{run['method']}/{options.bits} bits/seed {run['seed']}"
     ours, theirs = (Split.load(Path(folder, "split.npz")) for folder in (options.ours, options.theirs))
-    with _job.named(title), np.load(Path(options.run, "codes.npz")) as file:
-        codes = taken(file, theirs, ours, run["protocol"])
+    with _job.named(title):
+        found = read_result_npz(Path(options.run, "codes.npz"))
+        codes = taken(found, theirs, ours, run["protocol"])
         if options.bits != run["bits"]:
             codes = prefix(codes, options.bits)
     # What the codes cost, and what they were learnt with, is that run's.
@@ -29,12 +29,7 @@ def work(options):
     if options.bits != run["bits"]:
         # Which bits are constant by design the run does not say: of its first none is excused.
         record |= {"bits": options.bits, "prefix_of": run["bits"], "unused_bits": 0}
-    with filled(options.output) as writing:
-        with (writing / "codes.npz").open("wb") as out:
-            np.savez(out, **codes)
-        for without in ("model.npz", "training.jsonl"):  # they stand beside these codes
-            (writing / without).write_bytes(b"")
-        write_json(writing / "run.json", record)
+    write_untrained(options.output, record, codes)
     _job.log.info("%s: %s", title, run["reason"] or f"the codes of {run['protocol']}")
 
 

@@ -62,13 +62,11 @@ def _run(method, protocol, whole, folder, record, progress, checkpoint, more):
     whole: learn from the database; more: whether codes.npz also has what the bits of the queries are signs of
     ("raw_scores") and what distances are estimated from ("estimates"), for methods that know them.
     """
-    from typing import Any
-
     import numpy as np
 
     from methods.base import Refusal, check_codes, check_raw_scores, no_exit
     from methods.base.estimates import EstimatedHashing
-    from tiebench.files import filled, write_json
+    from tiebench.files import filled, write_json, write_npz
     from workflow.stages.checkpoints import remove_checkpoint, versions
     from workflow.stages.protocol_data import Rows, append_json_line
 
@@ -117,8 +115,7 @@ def _run(method, protocol, whole, folder, record, progress, checkpoint, more):
             except Refusal as refusal:
                 record |= {"status": "refused", "reason": " ".join(str(refusal).split())}
                 (writing / "model.npz").write_bytes(b"")
-        with (writing / "codes.npz").open("wb") as file:
-            np.savez(file, **dict[str, Any](codes, bits=method.bits))
+        write_npz(writing / "codes.npz", **codes, bits=method.bits)
         record |= {
             "collapsed_epoch": collapse.epoch,
             "ended_epoch": collapse.ended,

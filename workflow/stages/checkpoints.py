@@ -11,6 +11,7 @@ from pathlib import Path
 
 from datasets import affinity
 from networks import architecture
+from tiebench.files import sha256
 from workflow.code_dependencies import code_files
 
 _ROOT = Path(__file__).parents[2]
@@ -55,12 +56,7 @@ def decided_by(settings, weights, *more):
     files = [_ROOT / file for file in code_files(_ROOT, *modules)]
     code = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
     # Of the content: the same file may be found in another folder, or at another time, when a run resumes.
-    return [code, None if weights is None else _digest(weights), versions()]
-
-
-def _digest(path):
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return [code, None if weights is None else sha256(weights), versions()]
 
 
 def checkpoint_path(computation, decisive, suffix):

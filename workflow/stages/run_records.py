@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from tiebench import diagnostics
-from tiebench.files import filled, read_json, read_npz, reading_result, write_json
+from tiebench.files import filled, read_json, read_npz, reading_result, write_json, write_npz
 
 
 def read_record(folder):
@@ -89,6 +89,15 @@ def run_health(record, query, database, histograms, means, class_counts):
     }
 
 
+def write_untrained(folder, record, codes):
+    """Write a run whose codes were not learnt here: its model and its training are empty files."""
+    with filled(folder) as writing:
+        write_npz(writing / "codes.npz", **codes)
+        for without in ("model.npz", "training.jsonl"):
+            (writing / without).write_bytes(b"")
+        write_json(writing / "run.json", record)
+
+
 def write_scores(folder, record, scores, health=None):
     """Write scores.json and per_query.npz of a run, and say in a line what they are.
 
@@ -106,8 +115,7 @@ def write_scores(folder, record, scores, health=None):
     with filled(folder) as writing:
         found = identity | {"metrics": metrics, "curves": curves, "health": health or {}}
         write_json(writing / "scores.json", found)
-        with (writing / "per_query.npz").open("wb") as file:
-            np.savez(file, **per_query)
+        write_npz(writing / "per_query.npz", **per_query)
     name = "{protocol}/{method}/{bits} bits/seed {seed}".format(**identity)
     if scores is None:
         return f"{name}: {identity['status']}, {identity['reason']}"
