@@ -51,8 +51,11 @@ def _mean(boards: Boards, decimals: int, protocol: str, metric: str, bits: str, 
 
 
 def _deviation(boards: Boards, decimals: int, protocols: str, metric: str, bits: str) -> str:
-    of_protocols = [_means(boards, protocol, metric, bits) for protocol in protocols.split(",")]
-    methods = set.intersection(*map(set, of_protocols))
+    names = protocols.split(",")
+    of_protocols = [_means(boards, protocol, metric, bits) for protocol in names]
+    table, _ = boards.model([{"protocol": name, "metric": metric, "bits": [_length(bits)]} for name in names])
+    able = [{method for method in table.rows if table.competes(method, name)} for name in names]
+    methods = set.intersection(*able, *map(set, of_protocols))
     if len(of_protocols) < 2 or not methods:
         raise ValueError(f"{protocols}: a deviation needs two protocols with a method in common")
     deviations = [statistics.stdev(means[method] for means in of_protocols) for method in sorted(methods)]

@@ -297,6 +297,27 @@ class TwoViews(DeepHashing):
         return (outputs - second).square().mean() + 0.1 * (outputs.abs() - 1).square().mean()
 
 
+def test_every_batch_epoch_and_seed_draws_anew():
+    """What a training draws: for its augmentation, and of torch, as dropout does."""
+    drawn = {"items": [], "torch": []}
+
+    @dataclass(kw_only=True)
+    class Drawing(Squares):
+        def augment(self, items, generator):
+            drawn["items"].append(generator.random())
+            return items
+
+        def loss(self, outputs, batch):
+            drawn["torch"].append(float(torch.rand(())))
+            return super().loss(outputs, batch)
+
+    for seed in (0, 1):
+        Drawing(**SETTINGS, seed=seed).fit(training_set())
+    batches = 2 * SETTINGS["epochs"] * math.ceil(ITEMS / SETTINGS["batch_size"])
+    assert {len(values) for values in drawn.values()} == {batches}
+    assert all(len(set(values)) == batches for values in drawn.values())
+
+
 def test_the_second_view_is_augmented_on_its_own():
     for noise, differ in ((0.0, False), (0.5, True)):
         records = []
@@ -360,6 +381,11 @@ def test_parameters_of_the_loss_are_trained_at_their_own_rate_and_kept(tmp_path)
     files = [folder / "model.npz" for folder in (tmp_path, tmp_path / "again")]
     states = [{name: values.tobytes() for name, values in np.load(file).items()} for file in files]
     assert states[0] == states[1]
+
+
+def test_parameters_of_the_loss_start_by_the_seed():
+    fits = [Classifier(**SETTINGS | {"epochs": 0}, seed=seed).fit(training_set()) for seed in (0, 1)]
+    assert not np.array_equal(*(fit.criterion_state["weight"] for fit in fits))
 
 
 def test_the_network_starts_alike_with_and_without_parameters_of_the_loss():

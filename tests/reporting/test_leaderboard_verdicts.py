@@ -63,6 +63,16 @@ def rendered(folder, settings):
     return verdicts.render(yaml.safe_load(settings), folder, Boards(folder / "leaderboard"))
 
 
+def test_methods_can_be_left_out_and_the_metric_be_another(folder):
+    choose(folder, "best")
+    asked = "claims: some.yaml, protocol: p, bits: 16"
+    whole, few, other = (
+        rendered(folder, f"{{{asked}{more}}}") for more in ("", ", without: [itq]", ", metric: ap@2")
+    )
+    assert "2 comparisons" in whole and "The one comparison" in few
+    assert other.splitlines()[2] != whole.splitlines()[2]
+
+
 def test_the_verdicts_are_those_of_a_table_with_the_runs(folder):
     runs = table_runs(table_of(TABLE), folder / "runs", also=["per_query"])
     judged = claims.judge([CLAIMS], *model_of(TABLE, runs))

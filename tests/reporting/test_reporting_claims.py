@@ -173,6 +173,13 @@ def test_one_comparison_refutes_a_claim_or_leaves_it_open(other, verdict, outcom
     assert found["figures"][2]["reason"] == reason
 
 
+def test_baselines_take_no_part_in_what_is_best():
+    asked = table(methods=["talr_ap", "mihash", "onehot"], families={"onehot": "bound"})
+    scores = {"talr_ap": (0.6, 0.7), "mihash": (0.5, 0.6), "onehot": (0.9, 0.9)}
+    found = judged(BEST, asked, runs_of(scores))
+    assert found["verdict"] == "reproduced" and len(found["figures"]) == 2
+
+
 def test_missing_runs_are_said_and_decide_nothing():
     refused = {"status": "refused", "reason": "no labels", "metrics": {}, "per_query": {}}
     records = runs_of({"talr_ap": (0.6, 0.7), "mihash": (0.5, 0.6)})

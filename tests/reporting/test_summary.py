@@ -56,6 +56,32 @@ def test_ranks_are_means_of_scipys_over_columns_then_tables(three):
     assert np.all(low <= found.rank[0] + 1e-9) and np.all(found.rank[0] <= high + 1e-9)
 
 
+def test_intervals_are_of_resamples_of_which_95_percent_lie_within():
+    assert summary.with_interval(np.array(0.0), np.arange(1001.0)).tolist() == [0.0, 25.0, 975.0]
+
+
+def test_intervals_have_the_draw_of_tables_in_them():
+    """Of two tables that disagree, whose runs agree: 1st and 3rd in one of them, 2nd in both together."""
+    levels = np.array([0.9, 0.5, 0.1])[:, None, None]
+    both = [block(np.repeat(of, 5, axis=2), name=name) for of, name in ((levels, "x"), (levels[::-1], "y"))]
+    rank = summary.standing(blocks(*both, methods=["a", "b", "c"])).rank
+    assert rank[:, 0].tolist() == rank[:, 2].tolist() == [2.0, 1.0, 3.0] and rank[:, 1].tolist() == [2.0] * 3
+
+
+def test_queries_are_drawn_for_the_methods_whose_scores_they_are():
+    per_query = np.random.default_rng(1).random((2, 3, 40))
+    per_query[1] = 0.5
+    runs = np.repeat(per_query.mean(axis=2)[..., None], 2, axis=2)
+    drawn = block(runs, per_query).resampled(np.random.default_rng(2), 50)
+    assert np.ptp(drawn[:, 0], axis=0).min() > 0 and np.ptp(drawn[:, 1], axis=0).max() < 1e-12
+
+
+def test_other_scores_of_queries_are_other_blocks():
+    runs = np.random.default_rng(0).random((2, 1, 5))
+    one, two = (blocks(block(runs, np.full((2, 1, 4), value)), methods=["a", "b"]) for value in (0.1, 0.2))
+    assert one != two
+
+
 def test_equal_means_share_a_rank():
     found = summary.standing(blocks(block([[[0.5]], [[0.5]], [[0.1]], [[0.9]]])))
     assert found.rank[0].tolist() == [2.5, 2.5, 4, 1]

@@ -192,6 +192,37 @@ def test_a_contrast_weighs_errors_by_squares():
     assert (found.low, found.high) == pytest.approx((found.mean - half, found.mean + half), rel=1e-9)
 
 
+def test_a_contrast_weighs_what_neither_query_nor_run_explains_by_squares():
+    generator, weights = np.random.default_rng(0), (1 / 3, -1 / 3, -1 / 2, 1 / 2)
+    hard = generator.normal(size=40)
+    rows = [
+        hard + 0.05 * generator.normal(size=(6, 1)) + 0.5 * generator.normal(size=(6, 40)) for _ in weights
+    ]
+    found = paired.contrast(
+        [(weight, paired.scores_of(of.mean(axis=1), of)) for weight, of in zip(weights, rows)]
+    )
+    over_queries = sum(weight * of.mean(axis=0) for weight, of in zip(weights, rows))
+    parts = [(over_queries.var(ddof=1) / 40, 39)]
+    for weight, of in zip(weights, rows):
+        rest = of - of.mean(axis=0) - of.mean(axis=1, keepdims=True) + of.mean()
+        parts.append((weight**2 * of.mean(axis=1).var(ddof=1) / 6, 5))
+        parts.append((-(weight**2) * (rest**2).sum() / (5 * 39) / 240, 5 * 39))
+    # Of all parts, of the queries alone and of the runs alone: the widest.
+    halves = []
+    for chosen in (parts, parts[:1], parts[1::2]):
+        total = sum(part for part, _ in chosen)
+        freedom = total**2 / sum(part**2 / of for part, of in chosen)
+        halves.append(stats.t.isf(0.025, freedom) * math.sqrt(total))
+    assert found.high - found.mean == pytest.approx(max(halves), rel=1e-9)
+
+
+def test_folds_of_other_sizes_are_not_paired():
+    one, two = np.random.default_rng(1).normal(size=(2, 5, 60))
+    left = paired.scores_of(one.mean(axis=1), one, (12,) * 5)
+    right = paired.scores_of(two.mean(axis=1), two, (20, 10, 10, 10, 10))
+    assert paired.difference(left, right).over == "queries and runs"
+
+
 def test_below_five_runs_of_a_method_that_varies_there_is_no_verdict_whatever_the_mean():
     many, few = paired.scores_of([0.9, 0.91, 0.9, 0.92, 0.9]), paired.scores_of([0.1, 0.11, 0.1, 0.12])
     fixed, one = paired.scores_of([0.1, 0.1]), paired.scores_of([0.1])

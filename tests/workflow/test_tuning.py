@@ -1,5 +1,7 @@
 """Tuning: sees the training set alone, gives every method the same trials, and keeps the best."""
 
+import dataclasses
+import json
 from collections import Counter
 from dataclasses import asdict
 from types import SimpleNamespace
@@ -8,21 +10,22 @@ import numpy as np
 import pytest
 import yaml
 
+import tiebench
 from datasets import affinity
 from methods.base import Diverged, Refusal
 from methods.base.catalogue import load_class
+from tiebench import metrics
 from workflow.scripts import tune_method
 from workflow.stages.protocol_data import ProtocolData
 from workflow.tuning.files import choices
 from workflow.tuning.search import (
     KEEP,
     Evaluated,
-    TooMuchWork,
-    check_work,
     confirm,
     ends,
     ranked,
     search,
+    too_much_work,
     widen,
 )
 from workflow.tuning.spaces import Trial
@@ -190,7 +193,6 @@ def test_an_evaluation_under_another_limit_is_kept_where_it_would_be_the_same(
     ("error", "status"),
     [
         (TooLong("the fit took more than 5 seconds"), "too long"),
-        (TooMuchWork("epochs is 9, more than 5"), "too much work"),
         (Refusal("no centres for so many classes"), "refused"),
         (Diverged("the loss is not finite in epoch 2"), "diverged"),
     ],
@@ -205,9 +207,9 @@ def test_why_a_trial_has_no_score_is_recorded(tmp_path, error, status):
 
 @pytest.mark.parametrize("rungs", [(1,), (1, 2), (2, 3)])
 def test_a_trial_without_a_score_is_replaced_whatever_the_reason(tmp_path, rungs):
-    """1 and 4 are refused, 2 diverges, 3 takes too long, 5 has too much work; a spare is refused, too."""
+    """1 and 4 are refused, 2 diverges, 3 and 5 take too long; a spare is refused, too."""
     asked = []
-    reasons = {1: Refusal, 2: Diverged, 3: TooLong, 4: Refusal, 5: TooMuchWork, 10: Refusal}
+    reasons = {1: Refusal, 2: Diverged, 3: TooLong, 4: Refusal, 5: TooLong, 10: Refusal}
 
     def evaluate(trial, repeat):
         asked.append(trial["x"])
@@ -232,11 +234,22 @@ def test_a_trial_without_a_score_is_replaced_whatever_the_reason(tmp_path, rungs
 def test_work_is_the_product_of_what_a_trial_changes():
     limits = [{"of": ["epochs", "width"], "most": 1000}, {"of": ["trees"], "most": 50}]
     for settings in ({"epochs": 100, "width": 10}, {"epochs": 1000}, {"trees": 50}, {"rate": 1e9}):
-        check_work(settings, limits)
-    with pytest.raises(TooMuchWork, match="epochs x width is 1010, more than 1000"):
-        check_work({"width": 10, "epochs": 101}, limits)
-    with pytest.raises(TooMuchWork, match="trees is 51, more than 50"):
-        check_work({"trees": 51, "epochs": 1}, limits)
+        assert too_much_work(settings, limits) is None
+    assert too_much_work({"width": 10, "epochs": 101}, limits) == "epochs x width is 1010, more than 1000"
+    assert too_much_work({"trees": 51, "epochs": 1}, limits) == "trees is 51, more than 50"
+
+
+def test_a_changed_limit_of_work_decides_anew_and_keeps_scores(tmp_path):
+    made = []
+
+    def status(most, unlimited=()):
+        limits = [{"of": ["epochs"], "most": most}]
+        score = in_file(tmp_path, lambda *asked: made.append(asked) or 0.9, unlimited=unlimited, work=limits)
+        return score({"epochs": 9}, 0)["status"]
+
+    assert (status(5), made) == ("too much work", [])
+    assert (status(9), status(5), status(9)) == ("scored", "too much work", "scored")
+    assert status(5, [{"epochs": 9}]) == "scored" and len(made) == 1
 
 
 AXES = {"rate": [0.1, 0.3, 1.0, 3.0], "depth": [2, 4, 6], "kind": ["a", "b"]}
@@ -387,17 +400,6 @@ def test_only_beyond_an_axis_any_error_of_a_value_is_a_limit(tmp_path):
     assert (found["score"], found["status"], found["reason"]) == (None, "refused", "momentum must be below 1")
 
 
-class _Guarded:
-    """Features that may be read at some rows only."""
-
-    def __init__(self, features, allowed):
-        self.features, self.allowed = features, set(allowed.tolist())
-
-    def __getitem__(self, rows):
-        assert set(np.asarray(rows).tolist()) <= self.allowed
-        return self.features[rows]
-
-
 @pytest.fixture
 def protocol():
     rng = np.random.default_rng(1)
@@ -405,20 +407,54 @@ def protocol():
     features = (np.eye(4)[labels] + 0.3 * rng.standard_normal((200, 4))).astype(np.float32)
     training = np.sort(rng.permutation(200)[:120])
     made = object.__new__(ProtocolData)
-    made.items, made.labels = _Guarded(features, training), labels
+    made.items, made.labels = features, labels
     made.affinity = affinity.make({"kind": "class"}, labels)
-    made.split = SimpleNamespace(training=training, database=np.arange(200))
+    # 30 of the 100 items of the database are training items.
+    database = np.concatenate([training[:30], np.setdiff1d(np.arange(200), training)[:70]])
+    made.split = SimpleNamespace(training=training, database=database)
     made.network = made.weights = made._kept = None
     return made
 
 
-def test_queries_and_database_are_never_read(protocol):
-    for method in ("lsh", "itq", "talr_ap"):
-        settings = {"epochs": 5, "tanh_scale": 5.0} if method == "talr_ap" else {}
-        found = validation_score(load_class(method), protocol, 4, settings, "ap", SHARES, 0)
-        assert 0 < found <= 1
-    at = validation_score(load_class("lsh"), protocol, 4, {}, "ap@5", SHARES, 0)
-    assert 0 < at <= 1
+def rows_of(features):
+    """The items that features are of, where feature 0 is their number."""
+    return np.asarray(features[:])[:, 0].astype(int)
+
+
+def bits_of(rows):
+    return (rows[:, None] * np.arange(7, 63, 7) % 11) > 5
+
+
+@pytest.mark.parametrize(
+    ("metric", "normaliser"),
+    [("ap", "hits"), ("ap@5", "hits"), ("ap@5", "relevant"), ("precision@5", "hits")],
+)
+def test_fit_queries_and_database_are_the_parts_of_a_partition(protocol, metric, normaliser):
+    """What is held out is not fitted, what is fitted does not query, and nothing else is read."""
+    protocol.items = np.tile(np.arange(200, dtype=np.float32)[:, None], 4)
+    read = []
+
+    class Recorded(load_class("lsh")):
+        def fit(self, training_set):
+            read.append((rows_of(training_set.items), training_set.labels))
+            return self
+
+        def encode(self, items):
+            read.append((rows_of(items), None))
+            return bits_of(read[-1][0])
+
+    shares = {"fit": 0.5, "query": 0.2}
+    found = validation_score(Recorded, protocol, 8, {}, metric, shares, 2, None, 3, normaliser)
+    fit, query, rest = (protocol.split.training[part] for part in partition(120, shares, (3, 2, 1)))
+    database = with_training_items(fit, rest, 0.3)
+    for (rows, _), expected in zip(read, (fit, query, database), strict=True):
+        assert np.array_equal(rows, expected)
+    assert not {*fit} & {*query} and not {*query} & {*database}
+    labels = protocol.labels
+    scores = tiebench.score(
+        bits_of(query), bits_of(database), labels[query], labels[database], at=5, ap_at_normaliser=normaliser
+    )
+    assert found == scores.means[metric]
 
 
 def test_another_search_has_other_parts_and_other_seeds(protocol):
@@ -485,22 +521,75 @@ def test_validation_parts_of_held_out_classes_share_none_with_the_fit():
         partition(60, shares, 0, labels[:60])
 
 
+@pytest.fixture
+def tune(monkeypatch, tmp_path):
+    """`tune_method.work` of ITQ with a made-up score: what it writes, and which fits it asked for."""
+    monkeypatch.chdir(tmp_path)
+    asked = []
+
+    def run(score=lambda settings: 0.5, data=None, **changes):
+        asked.clear()
+
+        def scored(method, protocol, bits, settings, metric, shares, *more):
+            asked.append((settings.get("iterations"), shares["fit"], *more))
+            return score(settings)
+
+        made = SimpleNamespace(fingerprints=data or {})
+        monkeypatch.setattr("workflow.tuning.validation.validation_score", scored)
+        monkeypatch.setattr("workflow.stages.protocol_data.ProtocolData", lambda *given: made)
+        rule = {"metric": "ap", "rungs": [1], "trials": 2, "widen": 0, "seed": 0, "seconds": None}
+        settings = {"search": rule | {"shares": {"fit": 0.5, "query": 0.2}} | changes, "class": "itq"}
+        settings |= {"hyperparameters": {}, "network": None, "spaces": [{"iterations": [7, 9]}]}
+        settings |= {"affinity": {"kind": "class"}, "ap_at_normaliser": "min"}
+        names = {
+            "name": "mine",
+            "protocol": "tiny",
+            "method": "itq",
+            "bits": 8,
+            "output": tmp_path / "8.json",
+        }
+        files = dict.fromkeys(("weights", "protocol_folder", "dataset", "items"))
+        tune_method.work(SimpleNamespace(settings=settings, **names, **files))
+        return json.loads((tmp_path / "8.json").read_text()), list(asked)
+
+    return run
+
+
 @pytest.mark.parametrize(("seconds", "made"), [(3, ["kernels", "trial"]), (None, ["trial"])])
-def test_kernels_are_compiled_before_a_trial_whose_seconds_count(monkeypatch, tmp_path, seconds, made):
+def test_kernels_are_compiled_before_a_trial_whose_seconds_count(tune, monkeypatch, seconds, made):
     """On a machine that has none yet, compiling them takes longer than a trial may."""
     happened = []
-    monkeypatch.chdir(tmp_path)
-    for place, does in (
-        ("tiebench.compile.compile_kernels", lambda: happened.append("kernels")),
-        ("workflow.tuning.validation.validation_score", lambda *given: happened.append("trial") or 0.5),
-        ("workflow.stages.protocol_data.ProtocolData", lambda *given: SimpleNamespace(fingerprints={})),
-    ):
-        monkeypatch.setattr(place, does)
-    rule = {"metric": "ap", "rungs": [1], "trials": 1, "widen": 0, "seed": 0, "shares": {}}
-    rule["seconds"] = seconds
-    settings = {"search": rule, "class": "itq", "hyperparameters": {}, "spaces": [{}], "network": None}
-    settings["affinity"] = {"kind": "class"}
-    names = {"name": "mine", "protocol": "tiny", "method": "itq", "bits": 8, "output": tmp_path / "8.json"}
-    files = dict.fromkeys(("weights", "protocol_folder", "dataset", "items"))
-    tune_method.work(SimpleNamespace(settings=settings, **names, **files))
-    assert happened == made and (tmp_path / "8.json").exists()
+    monkeypatch.setattr("tiebench.compile.compile_kernels", lambda: happened.append("kernels"))
+    tune(lambda settings: happened.append("trial") or 0.5, seconds=seconds, trials=1)
+    assert happened == made
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"metric": "ndcg"},
+        {"seed": 1},
+        {"trial_settings": {"iterations": 3}},
+        {"shares": {"fit": 0.6, "query": 0.2}},
+        {"data": {"split": "another"}},
+    ],
+)
+def test_scores_of_other_fits_are_not_taken_for_these(tune, change):
+    assert tune()[1] and not tune()[1]
+    assert tune(**change)[1]
+
+
+@pytest.mark.parametrize("higher", [True, False])
+def test_the_best_of_the_last_rung_is_chosen_in_the_direction_of_the_metric(tune, monkeypatch, higher):
+    cost = dataclasses.replace(metrics.METRICS["ap"], name="cost", higher_is_better=higher)
+    monkeypatch.setitem(metrics.METRICS, "cost", cost)
+    again = [{"fit": 0.7, "trials": 2, "partitions": 1}]
+
+    def score(settings):
+        return settings.get("iterations", 50) / 100
+
+    found, asked = tune(score, metric="cost", confirm=again)
+    values = [trial["settings"].get("iterations", 50) for trial in found["trials"]]
+    assert values[found["chosen"]] == (max if higher else min)(values)
+    assert [fit for _, fit, *_ in asked] == [0.5, 0.5, 0.7, 0.7]
+    assert {normaliser for *_, normaliser in asked} == {"min"}

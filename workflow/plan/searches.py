@@ -5,6 +5,7 @@ are those that another one searches among.
 """
 
 from workflow.errors import ConfigurationError
+from workflow.plan.data import pick
 from workflow.plan.runs import Cell
 from workflow.tuning.files import RULE
 
@@ -37,7 +38,9 @@ class TuningPlan:
             spaces = [entry["space"] | entry.get("space_of", {}).get(method, {})]
         given = self.plan.hyperparameters(Cell(protocol, method, int(bits)), tuned=False)
         rule = {key: entry[key] for key in RULE if key in entry}
-        found = self.plan.learning(protocol, method) | {
+        found = self.plan.learning(protocol, method)
+        found |= pick(self.plan.entry("protocols", protocol), "ap_at_normaliser")
+        found |= {
             "spaces": spaces,
             "search": rule,
             "hyperparameters": given,

@@ -15,7 +15,7 @@ def work(options):
     from tiebench.metrics import resolve
     from workflow.stages.checkpoints import checkpoint_path, decided_by
     from workflow.stages.protocol_data import ProtocolData
-    from workflow.tuning.search import Evaluated, check_work, confirm, ends, ranked, search, widen
+    from workflow.tuning.search import Evaluated, confirm, ends, ranked, search, widen
     from workflow.tuning.spaces import draw_trials, restricted, with_candidates
     from workflow.tuning.validation import validation_score
 
@@ -53,13 +53,13 @@ def work(options):
 
     def evaluated(shares, seconds):
         def score(trial, repeat):
-            if trial not in unlimited:
-                check_work(trial, rule.get("work") or ())
             fit = options.bits, given | trial | in_trials, rule["metric"], shares, repeat
-            return validation_score(method_class, protocol, *fit, made.limit(trial), rule["seed"])
+            limit, normaliser = made.limit(trial), settings["ap_at_normaliser"]
+            return validation_score(method_class, protocol, *fit, limit, rule["seed"], normaliser)
 
         decides = [code, protocol.fingerprints, of_scores | {"shares": shares}]
-        made = Evaluated(checkpoint_path(place, decides, "jsonl"), score, seconds, unlimited)
+        kept, work = checkpoint_path(place, decides, "jsonl"), rule.get("work") or ()
+        made = Evaluated(kept, score, seconds, unlimited, work)
         return made
 
     higher_is_better = resolve(rule["metric"])[0].higher_is_better

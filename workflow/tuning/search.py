@@ -26,12 +26,8 @@ from workflow.tuning.validation import TooLong
 KEEP = 4  # one in four trials survives a rung
 
 
-class TooMuchWork(Exception):
-    """Settings whose work, as a tuning defines it, is more than a trial may have."""
-
-
-def check_work(settings, limits):
-    """Raise `TooMuchWork` for settings beyond a limit of work, before anything is computed.
+def too_much_work(settings, limits):
+    """Why settings have more work than a trial may have, or None.
 
     limits: [{"of": names of hyper-parameters, "most": number}, …]; the work is the product of those of them
     that `settings` has, None aside.
@@ -39,7 +35,8 @@ def check_work(settings, limits):
     for limit in limits:
         names = [name for name in limit["of"] if settings.get(name) is not None]
         if names and (work := math.prod(settings[name] for name in names)) > limit["most"]:
-            raise TooMuchWork(f"{' x '.join(names)} is {work:g}, more than {limit['most']:g}")
+            return f"{' x '.join(names)} is {work:g}, more than {limit['most']:g}"
+    return None
 
 
 def search(trials, evaluate, report, rungs, higher_is_better=True, spares=()):
@@ -167,18 +164,20 @@ class Evaluated:
     """evaluate(trial, repeat) -> the evaluation, kept in a file from which a search continues: one that was
     interrupted, and one with more trials, candidates, partitions or seconds than an earlier one.
 
-    evaluate: a function of settings and partition that returns a score, or raises `Refusal`, `TooLong` or
-    `TooMuchWork`. path: a .jsonl file, whose name identifies what decides the scores. seconds: most
-    processor seconds of a fit, None without a limit; an evaluation under another limit is kept if this one
-    would not have changed it. unlimited: settings that have no limit.
+    evaluate: a function of settings and partition that returns a score, or raises `Refusal` or `TooLong`.
+    path: a .jsonl file, whose name identifies what decides the scores. seconds: most processor seconds of a
+    fit, None without a limit; an evaluation under another limit is kept if this one would not have changed
+    it. unlimited: settings that have no limit. work: limits of `too_much_work`, which decide nothing that is
+    kept.
 
     `refusals` of a call: whether any other ValueError is a refusal, too. An evaluation has `score` (None
     without one), `seconds` of processor time, `status` ("scored", "refused", "diverged", "too long" or "too
     much work") and `reason`, why there is no score.
     """
 
-    def __init__(self, path, evaluate, seconds=None, unlimited=()):
-        self.path, self.evaluate, self.seconds, self.unlimited = Path(path), evaluate, seconds, unlimited
+    def __init__(self, path, evaluate, seconds=None, unlimited=(), work=()):
+        self.path, self.evaluate, self.seconds = Path(path), evaluate, seconds
+        self.unlimited, self.work = unlimited, work
         self.known = {}  # trial and partition -> (limit of seconds, evaluation)
         with suppress(OSError, ValueError):  # there was no search, or its file was damaged
             for line in self.path.read_text(encoding="utf-8").splitlines():
@@ -186,6 +185,8 @@ class Evaluated:
                 self.known[record.pop("trial")] = record.pop("limit"), record
 
     def __call__(self, settings, repeat, refusals=False):
+        if settings not in self.unlimited and (reason := too_much_work(settings, self.work)):
+            return {"score": None, "seconds": 0.0, "status": "too much work", "reason": reason}
         key, most = json.dumps([settings, repeat], sort_keys=True), self.limit(settings)
         if key not in self.known or not _same_under_limit(most, *self.known[key]):
             self.known[key] = most, self._evaluation(settings, repeat, refusals)
@@ -206,8 +207,6 @@ class Evaluated:
             score = float(self.evaluate(settings, repeat))
         except TooLong as error:
             status, reason = "too long", one_line(error)
-        except TooMuchWork as error:
-            status, reason = "too much work", one_line(error)
         except Diverged as error:
             status, reason = "diverged", one_line(error)
         except ValueError as error:

@@ -56,13 +56,23 @@ def with_training_items(fit, database, share):
 
 
 def validation_score(
-    method_class, protocol, bits, hyperparameters, metric, shares, repeat, seconds=None, seed=0
+    method_class,
+    protocol,
+    bits,
+    hyperparameters,
+    metric,
+    shares,
+    repeat,
+    seconds=None,
+    seed=0,
+    ap_at_normaliser="hits",
 ):
     """Score of one trial on one partition.
 
     seed: of the search; with `repeat` it decides the partition and the seed of the fit. seconds: most
     processor seconds that the fit may take (None: any). Raises `TooLong` if it takes more, at the next line
-    that the method logs or at its end, and `Refusal` if the method refuses the trial.
+    that the method logs or at its end, and `Refusal` if the method refuses the trial. ap_at_normaliser: as of
+    `tiebench.score`.
     """
     rows = protocol.split.training
     labels = None if protocol.labels is None else protocol.labels[rows]
@@ -89,7 +99,7 @@ def validation_score(
     )
     entry, parameter = metrics.resolve(metric)
     at = [] if parameter is None or entry.parameter != "cutoff" else [parameter]
-    return score_codes(query_codes, database_codes, bits, blocks, at=at).means[metric]
+    return score_codes(query_codes, database_codes, bits, blocks, at, ap_at_normaliser).means[metric]
 
 
 def _stop_after(seconds):
