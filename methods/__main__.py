@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from methods.base.catalogue import FAMILIES, MethodMetadata, catalogue
 from tiebench.command_line import Parser, word
-from tiebench.messages import did_you_mean
+from tiebench.messages import did_you_mean, one_line
 
 LEARNS_FROM = {  # supervision -> words for it
     "none": "no labels",
@@ -67,6 +67,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="papers of methods (default: all) as BibTeX; a method, or the address of its paper",
     )
     options = parser.parse_args(arguments)
+    try:
+        catalogue()
+    except ValueError as error:
+        raise SystemExit(f"error: {one_line(error)}") from None
     if options.bibtex is not None:
         print("\n\n".join(_entries(options.bibtex)))
     elif options.names:

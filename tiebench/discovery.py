@@ -149,7 +149,8 @@ class Plugin:
         if len(found) != 1:
             names = ", ".join(next(iter(line)) for line in found) or "none"
             raise ValueError(
-                f"{self.path}: must define one class derived from {self.kind.base}, found: {names}"
+                f"{self.path}: must define one class derived from {self.kind.base}, found: {names} (a file of"
+                " helpers has a name with a leading underscore)"
             )
         return found[0]
 

@@ -193,6 +193,8 @@ class HashingMethod:
         blocks = [
             self.encode_block(np.asarray(items[begin : begin + step])) for begin in range(0, len(items), step)
         ]
+        if any(np.ndim(block) == 0 for block in blocks):  # no codes: `check_codes` says what it is
+            return blocks[0]
         return np.concatenate(blocks) if blocks else np.zeros((0, self.bits), bool)
 
     def learned_codes(self) -> np.ndarray | None:

@@ -122,6 +122,8 @@ def load_class(name: str) -> type[HashingMethod]:
 
 
 def _metadata(method: Plugin) -> MethodMetadata:
+    if not re.fullmatch("[a-z0-9_]+", method.name):
+        raise ValueError(f"{method.path}: the file of a method must have a name of a-z, 0-9 and _")
     said = vars(method.said)
     parameters: dict[str, str] = {}
     defaults: dict[str, str] = {}

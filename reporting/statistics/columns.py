@@ -97,7 +97,7 @@ def comparisons(
     for protocol, metric, method, bits in in_order:
         runs = results.cell(protocol, method, bits)
         kept = {seed: run for seed, run in runs.items() if metric in run.per_query}
-        scores = sample(kept or runs, metric, given=table.style(method).external and len(runs) == 1)
+        scores = sample(kept or runs, metric, given=table.style(method).external)
         if scores is not None:
             columns.setdefault((protocol, metric, bits), {})[method] = scores
     found = {}

@@ -86,7 +86,7 @@ def sample(
             rows.append(_minus(of))
     if not means:
         return None
-    deterministic = given and len(runs) == 1
+    deterministic = given and len(means) == 1
     if len(rows) < len(means) or len({len(row) for row in rows}) > 1:
         if len(of_splits) < len(means) or len({len(of) for of in of_splits}) > 1:
             return scores_of(means, deterministic=deterministic)

@@ -108,6 +108,14 @@ class Good(_Base, _Other):
     assert (metadata.title, metadata.colour) == ("Good-2", "#ABCDEF")
 
 
+@pytest.mark.parametrize("name", ["MyMethod", "my-method"])
+def test_a_file_whose_name_no_table_could_have_is_refused(write, name):
+    with pytest.raises(
+        ValueError, match=f"{name}.py: the file of a method must have a name of a-z, 0-9 and _"
+    ):
+        catalogue(write(**{name: GOOD}))
+
+
 def test_parameters_and_attributes_are_inherited(write):
     metadata = catalogue(write(deep=DEEP))["deep"]
     assert metadata.family == "listwise"

@@ -17,6 +17,15 @@ def test_the_page_of_the_documentation_is_what_the_command_prints(capsys):
     assert (ROOT / "docs" / "methods.md").read_text(encoding="utf-8") == text, "run the command on that page"
 
 
+def test_a_faulty_file_is_named_in_one_line(monkeypatch):
+    def faulty():
+        raise ValueError("methods/mine.py: must define one class")
+
+    monkeypatch.setattr("methods.__main__.catalogue", faulty)
+    with pytest.raises(SystemExit, match="error: methods/mine"):
+        main([])
+
+
 def test_names_are_printed_one_a_line(capsys):
     main(["--names"])
     assert capsys.readouterr().out.splitlines() == list(catalogue())

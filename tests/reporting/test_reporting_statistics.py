@@ -150,6 +150,12 @@ def test_a_single_file_of_another_program_is_all_there_is_of_its_codes():
     asked = table(methods=list(METHODS), styles={"lsh": {"external": True}})
     frame = compared(asked, runs)
     assert row_of(frame, "lsh")["verdict"] == "worse" and row_of(frame, "mihash")["verdict"] == "too few runs"
+    # Seeds that no file was given for are no runs.
+    absent = [
+        r | {"status": "missing", "metrics": {}, "per_query": {}} for r in records() if r["method"] == "lsh"
+    ]
+    holes = [*runs, *(r for r in absent if r["seed"] > 0)]
+    assert row_of(compared(asked, holes), "lsh")["verdict"] == "worse"
     two = [*runs, *(r for r in records(queries=200) if r["method"] == "lsh" and r["seed"] == 1)]
     assert row_of(compared(asked, two), "lsh")["verdict"] == "too few runs"
 

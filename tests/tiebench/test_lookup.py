@@ -118,10 +118,11 @@ def test_numbers_of_buckets_are_sums_of_binomials():
     [
         ({"radius": -1}, "radius must be between 0 and 8"),
         ({"radius": 9}, "radius must be between 0 and 8"),
-        ({"radius": None}, "radius must be an integer between 0 and 8"),
+        ({"radius": 1.5}, "radius must be an integer between 0 and 8"),
         ({"tables": 0}, "tables must be between 1 and 8"),
         ({"tables": 9}, "tables must be between 1 and 8"),
         ({"neighbours": 6}, "neighbours must be between 1 and 5"),
+        ({"neighbours": 2, "radius": 1}, "radius and neighbours exclude each other"),
         ({"bits": 9}, "must be uint8 of shape (n, 2)"),
     ],
 )

@@ -1,5 +1,6 @@
 """Codes that a method returns, and methods that end the process: wrong ones end their run with one line."""
 
+import json
 import sys
 from types import SimpleNamespace
 
@@ -169,6 +170,37 @@ def test_anything_else_ends_the_run_with_one_line_and_leaves_no_file(form, found
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
+def test_a_forgotten_return_is_named(train):
+    class Forgets(Returns):
+        encode, encode_block = HashingMethod.encode, lambda self, items: None
+
+    with pytest.raises(ValueError, match="it returned an object of type NoneType"):
+        train(None, Forgets)
+
+
+@pytest.mark.parametrize("asked", ["labels", "affinity"])
+def test_a_method_without_supervision_is_given_none(train, asked):
+    class Peeks(Returns):
+        def fit(self, training_set):
+            if asked == "affinity":
+                training_set.affinity(np.arange(2), np.arange(2))
+            assert training_set.labels is None
+            raise ValueError("no labels")
+
+    with pytest.raises(ValueError, match="no labels" if asked == "labels" else "given no affinities"):
+        train(None, Peeks)
+
+
+def test_what_json_cannot_express_is_logged_as_null(train):
+    class Logs(Returns):
+        def fit(self, training_set):
+            training_set.log({"objective": float("nan"), "seconds": 0.5})
+            return self
+
+    line = (train(None, Logs) / "training.jsonl").read_text()
+    assert json.loads(line, parse_constant=pytest.fail) == {"objective": None, "seconds": 0.5}
+
+
 def test_tuning_scores_the_same_codes_and_ends_with_the_same_line(protocol):
     for form in ACCEPTED.values():
         assert validation_score(method_of(form), protocol, BITS, {}, "ap", SHARES, 0) == 1.0
@@ -239,7 +271,7 @@ def test_learned_codes_are_checked_as_those_of_encode(database_codes):
 def test_a_method_that_sees_the_database_is_given_its_items_labels_and_affinity(train, protocol, monkeypatch):
     given = []
     of = learner(lambda codes: None)
-    of.learned_codes = lambda self: None
+    of.learned_codes, of.supervision = lambda self: None, "labels"
     of.fit = lambda self, training_set: given.append(training_set) or self
     monkeypatch.setattr(sys.modules[__name__], "method_of", lambda form: of)
     train(None)

@@ -51,9 +51,8 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if options.radius is not None and options.neighbours is not None:
         parser.error("--radius and --neighbours exclude each other")
     query, database, bits = read_codes_alone(options.file)
-    reach = 2 if options.radius is None else options.radius
     with naming_values(options.file):
-        cost = lookup_cost(query, database, bits, reach, options.tables, options.neighbours)
+        cost = lookup_cost(query, database, bits, options.radius, options.tables, options.neighbours)
     found = {"queries": len(query), "database": len(database), "bits": bits, "tables": options.tables}
     for name, values in cost._asdict().items():
         found |= {name: _mean(values), f"{name}_max": int(max(values))}

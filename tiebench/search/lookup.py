@@ -73,7 +73,7 @@ def lookup_cost(
     query: ArrayLike,
     database: ArrayLike,
     bits: int,
-    radius: int | None = 2,
+    radius: int | None = None,
     tables: int = 1,
     neighbours: int | None = None,
 ) -> LookupCost:
@@ -87,14 +87,14 @@ def lookup_cost(
         Packed codes.
     bits : int
         b, 1 to 1024.
-    radius : int or None
-        Every item within this Hamming distance is to be found.
+    radius : int, optional
+        Every item within this Hamming distance is to be found: 2, unless `neighbours` is given.
     tables : int
         1 for one table of whole codes; m for multi-index hashing, in which each table holds a substring of
         b/m consecutive bits (`substring_bits`) and is searched to its own radius (`table_radii`).
     neighbours : int, optional
         As many nearest items as that are to be found: each query is searched to the smallest radius that
-        holds them, as multi-index hashing does by growing its radius, and `radius` is ignored.
+        holds them, as multi-index hashing does by growing its radius.
 
     Returns
     -------
@@ -103,14 +103,16 @@ def lookup_cost(
     Raises
     ------
     ValueError
-        For codes that do not fit, or a number out of range.
+        For codes that do not fit, a number out of range, or both `radius` and `neighbours`.
     """
     bits = check_bits(bits)
     query = check_packed(query, bits, "query codes")
     database = check_packed(database, bits, "database codes")
     tables = integer(tables, "tables", 1, bits, "the number of bits")
     if neighbours is None:
-        radius = integer(radius, "radius", 0, bits, "the number of bits")
+        radius = integer(2 if radius is None else radius, "radius", 0, bits, "the number of bits")
+    elif radius is not None:
+        raise ValueError("radius and neighbours exclude each other")
     else:
         neighbours = integer(neighbours, "neighbours", 1, len(database), "the number of items")
 

@@ -87,7 +87,7 @@ def _run(method, protocol, whole, folder, record, progress, checkpoint, more):
                     _job.log.warning("%s: %s", progress.title, entry["warning"])
 
             rows = protocol.split.database if whole else protocol.split.training
-            training_set = protocol.training_set(rows, log=report, checkpoint=checkpoint)
+            training_set = protocol.training_set(rows, method.supervision, log=report, checkpoint=checkpoint)
             try:
                 with no_exit(record["method"]):
                     with clock("fit"):

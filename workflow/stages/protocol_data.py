@@ -1,6 +1,7 @@
 """The files of datasets and protocols, opened: what several adapters read."""
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -68,15 +69,20 @@ class ProtocolData:
         both = np.where(learned > 0, database, 0)
         return both if both.any() else database
 
-    def training_set(self, rows=None, **more):
-        """What methods learn from: the training items, or the items `rows`. more: `log`, `checkpoint`."""
+    def training_set(self, rows=None, supervision="labels", **more):
+        """What methods learn from: the training items, or the items `rows`.
+
+        supervision: of the method; one that learns from none is given neither labels nor affinities. more:
+        `log`, `checkpoint`.
+        """
         rows = self.split.training if rows is None else rows
         items, affinity = Rows(self.items, rows), self.pair_affinity(rows)
+        hidden = supervision == "none"
         return TrainingSet(
             items=items if self.network else np.ascontiguousarray(items[:]),
-            affinity=affinity,
+            affinity=_no_supervision if hidden else affinity,
             levels=tuple(int(level) for level in self.affinity.levels),
-            labels=None if self.labels is None else self.labels[rows],
+            labels=None if hidden or self.labels is None else self.labels[rows],
             network=self.network,
             weights=self.weights,
             average_precision=None if self.affinity.of_queries_only else self.average_precision(affinity),
@@ -118,6 +124,12 @@ class ProtocolData:
         return self._kept[1]
 
 
+def _no_supervision(i, j):
+    raise ValueError(
+        "a method whose `supervision` is 'none' is given no affinities: state what it learns from"
+    )
+
+
 def _nothing_to_learn_from(i, j):
     raise Refusal("the affinity of this protocol is of queries with the database: none among training items")
 
@@ -144,6 +156,13 @@ class Rows:
 
 
 def append_json_line(file, record):
-    """Add one record to an open .jsonl file, at once: progress can be followed while it is made."""
-    file.write(json.dumps(record, sort_keys=True) + "\n")
+    """Add one record to an open .jsonl file, at once: progress can be followed while it is made.
+
+    JSON has no word for what is not finite: null.
+    """
+    known = {
+        key: None if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in record.items()
+    }
+    file.write(json.dumps(known, sort_keys=True) + "\n")
     file.flush()

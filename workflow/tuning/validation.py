@@ -83,7 +83,7 @@ def validation_score(
     # would see of the held-out part are its scores' labels. The validation database is encoded by `encode`,
     # as the queries.
     stop = _stop_after(seconds)
-    training_set = protocol.training_set(fit, log=stop)
+    training_set = protocol.training_set(fit, method_class.supervision, log=stop)
     method = method_class(bits=bits, seed=PARTITIONS * seed + repeat, **hyperparameters)
     name = method_class.__module__.rpartition(".")[2]
     with no_exit(name):
