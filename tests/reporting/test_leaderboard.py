@@ -436,6 +436,17 @@ def test_scores_of_another_split_or_affinity_are_not_added(results, folder):
     assert leaderboard.read("p", folder).fingerprints()["p_fold2"]["split"] == "drawn anew"
 
 
+def test_folds_of_other_seeds_are_joined_by_their_means():
+    """Seed 0 of one fold and seed 1 of another are no run."""
+
+    def of(fold, *seeds):
+        return [Run(fold, "m", 8, seed, per_query={"ap": np.array([seed, 1.0])}) for seed in seeds]
+
+    runs = {"f1": of("f1", 0, 1), "f2": of("f2", 0, 2)}
+    (found,) = per_query.scores(runs).values()
+    assert found.tolist() == [0.5, 1.0, 1.0, 1.0]
+
+
 def test_what_cannot_be_vouched_for_is_not_written(results):
     for name, changes, message in (
         ("again", {}, "p, ap, one, 8 bits is in two tables"),
@@ -449,6 +460,9 @@ def test_what_cannot_be_vouched_for_is_not_written(results):
         holes()
     change_runs(results, "p_fold2/two/8/1/run.json", COMMIT, "b" * 40 + "+")
     with pytest.raises(ValueError, match="code that no commit has"):
+        publish(["t"], results, results / "leaderboard")
+    change_runs(results, "p_fold2/two/8/1/run.json", '"' + "b" * 40 + '+"', "null")
+    with pytest.raises(ValueError, match=r"code that no commit has \(None\)"):
         publish(["t"], results, results / "leaderboard")
     assert not (results / "leaderboard").exists()
 

@@ -247,6 +247,9 @@ def test_queries_that_agree_do_not_outvote_runs_that_do_not():
     runs += [record("mihash", 12, seed, base + 0.001 * seed) for seed in SEEDS]
     row = row_of(compared(table(), runs), "mihash")
     assert row["p"] > 0.05 and row["verdict"] == "undecided" and 5 < row["seeds_needed"] <= 30
+    # Beside a third method, at the level of its three pairs.
+    third = [record("lsh", 12, seed, base - 0.3) for seed in SEEDS]
+    assert row_of(compared(table(), [*runs, *third]), "mihash")["seeds_needed"] > row["seeds_needed"]
 
 
 def test_where_lower_is_better_the_lowest_mean_is_best(monkeypatch):

@@ -378,6 +378,25 @@ def test_latex_compiles_within_the_page(tmp_path):
     assert not overfull, overfull
 
 
+def test_a_cell_that_lacks_a_run_is_ranked_and_has_its_note():
+    runs = [models.record("talr_ap", 12, 0, {"ap": 0.9})]
+    runs += [models.record("mihash", 12, seed, {"ap": 0.5}) for seed in (0, 1)]
+    asked = small(methods=["talr_ap", "mihash"], seeds=[0, 1], blocks=[block(bits=[12])])
+    model = model_of(asked, runs)
+    found = cells(frames.tidy(*model), model[0])
+    cell = found.of["digits", "ap", "talr_ap", 12]
+    assert (cell.status, cell.rank, cell.note) == ("partial", "best", "a")
+    assert "seed 1" in found.notes[0].reason
+
+
+def test_a_legend_says_between_which_numbers_seeds_are():
+    asked = small(seeds=[0, 1, 2, 3], fewer_seeds={"talr_ap": 1, "mihash": 2}, blocks=[block(bits=[12])])
+    counts = {"talr_ap": 1, "mihash": 2, "lsh": 4}
+    runs = [models.record(m, 12, seed, {"ap": 0.5}) for m, count in counts.items() for seed in range(count)]
+    model = model_of(asked, runs)
+    assert "over 1 to 4 seeds" in cells(frames.tidy(*model), model[0]).legend
+
+
 def test_a_dagger_marks_methods_that_see_more_than_the_training_set():
     of = table(styles=STYLES | {"mihash": STYLES["mihash"] | {"sees": "database labels"}}, seeds=[0])
     scores = {"mihash": 0.9, "talr_ap": 0.6, "lsh": 0.3}

@@ -207,6 +207,18 @@ def test_of_files_with_the_same_weights_the_first_that_is_found_counts(plan):
     assert chosen() == (file, "57934424", "here")
 
 
+def test_code_of_runs_and_scores_has_what_decides_them(plan, tiny):
+    assert "networks/vgg_f.py" in plan({}).run_code("cifar10_s1", "talr_ap")
+    affinity_file = "datasets/affinity/class_.py"
+    of = plan()
+    for code in (of.run_code("tiny", "lsh"), of.score_code("tiny")):
+        assert affinity_file in code
+    assert "workflow/tuning/validation.py" in TuningPlan(of).code("tiny", "lsh")
+    before = of.score_settings("tiny")
+    tiny["protocols"]["tiny"]["ap_at_normaliser"] = "relevant"
+    assert plan().score_settings("tiny") != before
+
+
 def test_weights_without_a_checksum_are_known_by_their_size_and_time(plan):
     given = {"networks": {"mine": {"architecture": "small", "weights": {"file": "w.npz"}}}}
     assert plan(given).weights_settings("mine") == {"file": "w.npz"}
