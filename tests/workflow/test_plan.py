@@ -213,6 +213,7 @@ def test_code_of_runs_and_scores_has_what_decides_them(plan, tiny):
     of = plan()
     for code in (of.run_code("tiny", "lsh"), of.score_code("tiny")):
         assert affinity_file in code
+    assert "workflow/scripts/affinity_thresholds.py" in of.thresholds_code("tiny")
     assert "workflow/tuning/validation.py" in TuningPlan(of).code("tiny", "lsh")
     before = of.score_settings("tiny")
     tiny["protocols"]["tiny"]["ap_at_normaliser"] = "relevant"

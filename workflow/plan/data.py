@@ -197,6 +197,9 @@ class DataPlan:
     def affinity_code(self, protocol):
         return self.code("datasets.affinity", self.affinity_kind(protocol).module)
 
+    def thresholds_code(self, protocol):
+        return self.code("workflow.scripts.affinity_thresholds") | self.affinity_code(protocol)
+
     def affinity_settings(self, protocol):
         return pick(self.entry("protocols", protocol), "affinity")
 

@@ -86,7 +86,7 @@ rule affinity_thresholds:
         "../../environment.yml"
     params:
         settings=settings(PLAN.affinity_settings),
-        code=code(PLAN.affinity_code),
+        code=code(PLAN.thresholds_code),
         dataset=of(PLAN.dataset_folder),
     message:
         "Affinity of protocol {wildcards.protocol}"
