@@ -1,6 +1,7 @@
 """Scores that ship: what is written of a published table, what is refused, and the files of this checkout."""
 
 import csv
+import dataclasses
 import functools
 import json
 import shutil
@@ -138,6 +139,15 @@ def test_runs_are_read_back_as_the_records_that_the_results_have(results, folder
             assert run.health[key] == expected.health[key]
         assert (min(run.health["ones"]), max(run.health["ones"])) == (0.25, 0.75)
         assert Run.from_json(json.loads(json.dumps(run.to_json()))) == run
+
+
+def test_a_run_that_a_fold_lacks_has_no_score_of_the_protocol(folder):
+    board = leaderboard.read("p", folder)
+    lost = next(row for row in board.runs if row["protocol"] == "p_fold2")
+    found = dataclasses.replace(board, runs=[row for row in board.runs if row is not lost]).measured
+    key = (lost["method"], lost["bits"], lost["seed"])
+    assert {run.protocol for run in found if (run.method, run.bits, run.seed) == key} == {"p_fold1"}
+    assert sum(run.protocol == "p" for run in found) == 3
 
 
 def test_a_cell_with_more_seeds_is_kept_unless_its_settings_changed(results, folder):

@@ -2,7 +2,9 @@
 
 import os
 import subprocess
+from importlib.metadata import version
 
+from workflow.stages import checkpoints
 from workflow.stages.checkpoints import checkpoint_path, decided_by, git_commit, remove_checkpoint
 
 TALR = {"class": "talr_ap", "affinity": {"kind": "class"}}
@@ -34,6 +36,12 @@ def test_a_mark_changes_with_the_method_the_network_and_the_settings():
     marks |= {checkpoint_path("runs/a", [given[0], {"epochs": 4}], "npz")}
     assert len(marks) == 6
     assert {path.parent.as_posix() for path in marks} == {"results/checkpoints/runs/a"}
+
+
+def test_what_another_version_of_a_package_began_is_not_resumed(monkeypatch):
+    before = decided_by(TALR, None)
+    monkeypatch.setattr(checkpoints, "version", lambda name: "0.1" if name == "numpy" else version(name))
+    assert decided_by(TALR, None) != before
 
 
 def test_a_commit_is_marked_where_code_and_only_where_code_is_not_in_it(tmp_path):
