@@ -15,6 +15,7 @@ import numpy as np
 
 from methods.base import HashingMethod, Refusal, check_settings
 from methods.learners.bre_kernels import Descent
+from methods.learners.kernels import gaussian_kernel
 from methods.learners.linear import signs_of_projections
 
 _ROWS = 512  # rows of kernel values or affinities made at once
@@ -151,15 +152,9 @@ class BRE(HashingMethod):
     def kernel_values(self, items, others=None):
         """K, not centred, of items (n, d) and `others` (m, d), the anchors unless given; float64 (n, m)."""
         others = self.anchor_items if others is None else others
-        values = items @ others.T
         if self.kernel == "rbf":
-            values *= -2
-            values += np.einsum("ij,ij->i", items, items)[:, None]
-            values += np.einsum("ij,ij->i", others, others)
-            np.maximum(values, 0, out=values)
-            values /= -2 * self.bandwidth
-            np.exp(values, out=values)
-        return values
+            return gaussian_kernel(items, others, self.bandwidth)
+        return items @ others.T
 
     def _targets(self, training_set, rows, items, partners):
         """Distances that the pairs should have, in 1/scale of a bit: int32 (n, k), and scale."""

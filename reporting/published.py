@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class Published:
     """What the workflow wrote of one table.
 
-    tidy: of `frames.tidy`; compared: of `statistics.comparisons`; judged: of `claims.judge`; health: of
+    tidy: of `frames.tidy`; compared: of `columns.comparisons`; judged: of `verdicts.judge`; health: of
     `health.frame`; files: name -> text, for each of ENDINGS; folder: that all of it is in.
     """
 
@@ -44,7 +44,7 @@ class Published:
     folder: Path
 
     def results(self, also: Iterable[str] = ()) -> Results:
-        """What was measured, from the runs in the folder; also: as of `records.table_runs`.
+        """What was measured, from the runs in the folder; also: as of `read.table_runs`.
 
         Raises ValueError for runs that another table has made again with other settings: tables of a protocol
         share its runs.

@@ -130,7 +130,7 @@ def draw(
     methods, blocks: what to draw of the table, see `Table.only`; options: fields of `Options` (width,
     font_size, title, and `costs` of the figure of costs). results: of runs with what the figure's NEEDS says.
 
-    Raises ValueError for an unknown figure, option, method or block, and `drawing.NothingToDraw`, a
+    Raises ValueError for an unknown figure, option, method or block, and `NothingToDraw`, a
     ValueError, where the runs have nothing that the figure shows.
     """
     describe(kind)

@@ -146,7 +146,7 @@ def score_cell(table: Table, results: Results, place: ScoreCell, cell: Cell | No
 
 
 def _comparison_words(table: Table, row: Any) -> list[str]:
-    """What the statistics say of a cell, in sentences. row: of `statistics.comparisons`, or None."""
+    """What the statistics say of a cell, in sentences. row: of `columns.comparisons`, or None."""
     if row is None:
         return []
     said = []

@@ -24,7 +24,7 @@ class TableView:
     """A table and everything that a page shows of it.
 
     results: of runs with "training"; printed: its cells, marks and notes; figures: name -> Drawing; claims:
-    of `claims.judge`; files: name -> text of what the page offers for download; health: of `health.frame`,
+    of `verdicts.judge`; files: name -> text of what the page offers for download; health: of `health.frame`,
     or None; links: method -> address of what its first row leads to, which then has its name as id.
     """
 

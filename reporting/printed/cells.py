@@ -24,7 +24,7 @@ class Cell:
     rank: "best", "second" or "" within its column; place: there, from 1, None for what takes no part; open:
     the mark of what is open in the comparison with the best; note: the letter of its note; filled: whether it
     is marked as one of the leaderboard; printed: the published score where the table prints it; comparison:
-    its row of `statistics.comparisons`, or None.
+    its row of `columns.comparisons`, or None.
     """
 
     mean: float
@@ -116,7 +116,7 @@ class Cells:
 
 
 def cells(tidy: pd.DataFrame, table: Table, compared: pd.DataFrame | None = None) -> Cells:
-    """The cells of a table, from the frames of `frames.tidy` and of `statistics.comparisons`.
+    """The cells of a table, from the frames of `frames.tidy` and of `columns.comparisons`.
 
     With the latter, marks say what is open between a score and the best of its column.
     """

@@ -35,7 +35,7 @@ RULE = re.compile(
 def printed_legend(tidy_frame: pd.DataFrame, table: Table, signs: str, decided: str = "") -> str:
     """What marks and small figures of a printed table mean, in sentences.
 
-    signs: of `signs_legend`; decided: what the marks of `statistics.cell_marks` mean.
+    signs: of `signs_legend`; decided: what the marks of `columns.cell_marks` mean.
     """
     words = ["Best in bold, second underlined.", seeds_sentence(tidy_frame, table), signs]
     if table.print_published and tidy_frame["published"].notna().any():

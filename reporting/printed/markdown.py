@@ -62,7 +62,7 @@ def note_line(note: Note) -> str:
 
 
 def claims_to_markdown(judged: Iterable[Mapping]) -> str:
-    """A section with the verdict on each claim, from what `claims.judge` returned; "" if there is none."""
+    """A section with the verdict on each claim, from what `verdicts.judge` returned; "" if there is none."""
     lines = []
     for judgement in judged:
         said = {key: escape_markdown(judgement[key]) for key in ("claim", "of", "elsewhere", "summary")}

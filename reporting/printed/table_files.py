@@ -22,7 +22,7 @@ def table_files(
 ) -> dict[str, str]:
     """Ending -> text for each of ENDINGS.
 
-    tidy: of `frames.tidy`; compared: of `statistics.comparisons`; judged: of `claims.judge`; health: of
+    tidy: of `frames.tidy`; compared: of `columns.comparisons`; judged: of `verdicts.judge`; health: of
     `health.frame`.
     """
     judged, printed = list(judged), cells(tidy, table, compared)

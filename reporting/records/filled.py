@@ -17,7 +17,7 @@ SHIPPED = Path(__file__).parents[2] / "leaderboard"
 def filled_runs(table: Table, also: Iterable[str] = ()) -> dict[RunCell, list[Run]]:
     """Cell -> runs of the cells that a table takes from the leaderboard.
 
-    also: as of `records.table_runs`. There is no "training"; "per_query" is that of `per_query`. Raises
+    also: as of `read.table_runs`. There is no "training"; "per_query" is that of `per_query`. Raises
     ValueError as `per_query` does.
     """
     scores = per_query(table.filled) if "per_query" in also else {}

@@ -19,7 +19,7 @@ a full adder is two instructions (vpternlogq), which LLVM does not find by itsel
 
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import literal_unroll, types
 from numba.core import cgutils, config
 from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
@@ -28,6 +28,7 @@ from tiebench._compiled import compiled
 
 LANES = 8  # 64-bit words in a vector
 VECTOR_ITEMS = 64 * LANES  # items in a vector
+_OCTETS = tuple(range(1, 17))  # of bits of a code
 BLOCK_VECTORS = 16  # vectors in a block: at 48 bits a block and its scratch stay in the level-2 cache
 
 _WORD = ir.IntType(64)
@@ -271,38 +272,9 @@ def _add_bins(scratch, start, begin, end, select, bins, row, octets):
 @compiled(nogil=True, boundscheck=False, inline="always")
 def _slice_distances(planes, offset, masks, mask, other_mask, scratch, vectors, octets):
     half = len(scratch) // 2
-    if octets == 1:
-        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 1)
-    elif octets == 2:
-        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 2)
-    elif octets == 3:
-        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 3)
-    elif octets == 4:
-        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 4)
-    elif octets == 5:
-        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 5)
-    elif octets == 6:
-        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 6)
-    elif octets == 7:
-        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 7)
-    elif octets == 8:
-        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 8)
-    elif octets == 9:
-        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 9)
-    elif octets == 10:
-        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 10)
-    elif octets == 11:
-        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 11)
-    elif octets == 12:
-        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 12)
-    elif octets == 13:
-        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 13)
-    elif octets == 14:
-        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 14)
-    elif octets == 15:
-        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 15)
-    else:
-        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 16)
+    for literal in literal_unroll(_OCTETS):
+        if octets == literal:
+            _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, literal)
 
 
 @compiled(nogil=True, boundscheck=False)

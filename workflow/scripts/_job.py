@@ -35,10 +35,29 @@ def _read_settings(path):
         raise argparse.ArgumentTypeError(f"settings cannot be read: {path}: {error}") from error
 
 
+def add_protocol(arguments, trains=False):
+    """What names the data of a protocol; trains: and what methods see, with a network's weights."""
+    arguments.add_argument("--protocol-folder", required=True)
+    arguments.add_argument("--dataset", required=True, help="folder of the dataset")
+    if trains:
+        arguments.add_argument("--items", required=True, help=".npy file of features, or of images")
+        arguments.add_argument("--weights", nargs="?", help="file of a network's pretrained weights")
+
+
 def add_runs(arguments):
     """What names the runs that one process serves."""
     arguments.add_argument("--folder", required=True, help="folder of the method's runs")
     arguments.add_argument("--runs", nargs="+", required=True, help="<bits>/<seed> of each run")
+
+
+def prepare_training(method_class, options):
+    """Of a deep method: the threads of torch, and memory that is kept where a network is trained."""
+    if hasattr(method_class, "device"):
+        import torch
+
+        torch.set_num_threads(options.threads)
+        if options.settings.get("network"):
+            keep_memory()
 
 
 def keep_memory():

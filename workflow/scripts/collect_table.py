@@ -12,6 +12,7 @@ def work(options):
     from reporting.tables.model import Table
     from reporting.tables.titles import LEADERBOARD, UNCODED
     from tiebench.files import write_json, write_text
+    from workflow.stages.run_records import run_title
 
     table = Table.from_json(options.settings)
     results = table_results(table, also=["per_query"])
@@ -29,8 +30,8 @@ def work(options):
         )
     for row in codes.itertuples():
         if row.collapsed:
-            run = f"{row.protocol}/{row.method}/{row.bits} bits/seed {row.seed}"
-            _job.log.warning("%s: collapsed codes: %s", run, row.collapsed)
+            title = run_title(row.protocol, row.method, row.bits, row.seed)
+            _job.log.warning("%s: collapsed codes: %s", title, row.collapsed)
 
 
 if __name__ == "__main__":

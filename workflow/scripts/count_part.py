@@ -26,8 +26,7 @@ def work(options):
 
 if __name__ == "__main__":
     arguments = _job.parser("count_part")
-    arguments.add_argument("--protocol-folder", required=True)
-    arguments.add_argument("--dataset", required=True, help="folder of the dataset")
+    _job.add_protocol(arguments)
     arguments.add_argument("--run", required=True, help="folder of the run")
     arguments.add_argument("--part", required=True, help="3/16: the third of sixteen")
     arguments.add_argument("--output", required=True)

@@ -6,19 +6,15 @@ from workflow.scripts import _job
 def work(options):
     from pathlib import Path
 
-    import numpy as np
-
     from datasets.splits import Split
     from tiebench.files import read_json, read_result_array, sha256
     from workflow.configuration import external_codes
     from workflow.stages.protocol_data import read_labels
-    from workflow.stages.run_records import write_untrained
+    from workflow.stages.run_records import no_codes, run_title, write_untrained
 
     settings, (name,) = options.settings, options.runs
     bits, seed = map(int, name.split("/"))
-    title = f"{options.protocol}/{options.method}/{bits} bits/seed {seed}"
-    empty = np.zeros((0, -(-bits // 8)), np.uint8)
-    codes = {"query": empty, "database": empty}
+    title, codes = run_title(options.protocol, options.method, bits, seed), no_codes(bits)
     reason = external_codes.absence(settings)
     record = {
         "protocol": options.protocol,
@@ -59,8 +55,7 @@ def work(options):
 if __name__ == "__main__":
     arguments = _job.parser("import_codes")
     arguments.add_argument("--protocol", required=True)
-    arguments.add_argument("--protocol-folder", required=True)
-    arguments.add_argument("--dataset", required=True, help="folder of the dataset")
+    _job.add_protocol(arguments)
     arguments.add_argument("--method", required=True)
     _job.add_runs(arguments)
     _job.run(work, arguments)

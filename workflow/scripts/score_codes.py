@@ -50,7 +50,6 @@ def work(options):
 
 if __name__ == "__main__":
     arguments = _job.parser("score_codes")
-    arguments.add_argument("--protocol-folder", required=True)
-    arguments.add_argument("--dataset", required=True, help="folder of the dataset")
+    _job.add_protocol(arguments)
     _job.add_runs(arguments)
     _job.run(work, arguments, lambda options: "kernels")

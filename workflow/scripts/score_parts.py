@@ -27,8 +27,7 @@ def work(options):
 
 if __name__ == "__main__":
     arguments = _job.parser("score_parts")
-    arguments.add_argument("--protocol-folder", required=True)
-    arguments.add_argument("--dataset", required=True, help="folder of the dataset")
+    _job.add_protocol(arguments)
     arguments.add_argument("--run", required=True, help="folder of the run")
     arguments.add_argument("--parts", type=int, required=True, help="how many parts count_part wrote")
     _job.run(work, arguments)

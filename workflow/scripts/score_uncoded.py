@@ -36,7 +36,6 @@ def work(options):
 if __name__ == "__main__":
     arguments = _job.parser("score_uncoded")
     arguments.add_argument("--protocol", required=True)
-    arguments.add_argument("--protocol-folder", required=True)
-    arguments.add_argument("--dataset", required=True, help="folder of the dataset")
+    _job.add_protocol(arguments)
     arguments.add_argument("--output", required=True)
     _job.run(work, arguments, lambda options: "kernels")

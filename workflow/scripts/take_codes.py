@@ -8,11 +8,11 @@ def work(options):
 
     from datasets.splits import Split
     from tiebench.files import read_json, read_result_npz
-    from workflow.stages.run_records import write_untrained
+    from workflow.stages.run_records import run_title, write_untrained
     from workflow.stages.taken_codes import prefix, taken
 
     run = read_json(Path(options.run, "run.json"))
-    title = f"{options.protocol}/{run['method']}/{options.bits} bits/seed {run['seed']}"
+    title = run_title(options.protocol, run["method"], options.bits, run["seed"])
     ours, theirs = (Split.load(Path(folder, "split.npz")) for folder in (options.ours, options.theirs))
     with _job.named(title):
         found = read_result_npz(Path(options.run, "codes.npz"))

@@ -16,21 +16,18 @@ def work(options):
     from methods.base.catalogue import load_class
     from workflow.stages.checkpoints import checkpoint_path, decided_by, git_commit
     from workflow.stages.protocol_data import ProtocolData
+    from workflow.stages.run_records import run_title
 
     method_class = load_class(settings["class"])
-    if hasattr(method_class, "device"):
-        import torch
-
-        torch.set_num_threads(options.threads)
-        if settings.get("network"):
-            _job.keep_memory()
-    weights = options.weights[0] if options.weights else None
-    protocol = ProtocolData(options.protocol_folder, options.dataset, settings, options.items, weights)
-    decided = decided_by(settings, weights, "workflow.scripts.train_and_encode")
+    _job.prepare_training(method_class, options)
+    protocol = ProtocolData(
+        options.protocol_folder, options.dataset, settings, options.items, options.weights
+    )
+    decided = decided_by(settings, options.weights, "workflow.scripts.train_and_encode")
     commit = git_commit()
     for name in options.runs:
         bits, seed = map(int, name.split("/"))
-        title = f"{options.protocol}/{options.method}/{bits} bits/seed {seed}"
+        title = run_title(options.protocol, options.method, bits, seed)
         hyperparameters = settings["hyperparameters"][str(bits)]
         record = {
             "protocol": options.protocol,
@@ -69,11 +66,11 @@ def _run(method, protocol, whole, folder, record, progress, checkpoint, more):
     from tiebench.files import filled, write_json, write_npz
     from workflow.stages.checkpoints import remove_checkpoint, versions
     from workflow.stages.protocol_data import Rows, append_json_line
+    from workflow.stages.run_records import no_codes
 
     clock = _Clock(method, record["threads"])
     record = record | {"hyperparameters": method.hyperparameters(), "status": "done", "reason": None}
-    empty = np.zeros((0, -(-method.bits // 8)), np.uint8)
-    codes = {"query": empty, "database": empty}
+    codes = no_codes(method.bits)
     _forget_peak_memory()
     with filled(folder) as writing:
         collapse = _Collapse(progress.title)
@@ -203,10 +200,7 @@ def _device_name(hyperparameters):
 if __name__ == "__main__":
     arguments = _job.parser("train_and_encode")
     arguments.add_argument("--protocol", required=True)
-    arguments.add_argument("--protocol-folder", required=True)
-    arguments.add_argument("--dataset", required=True, help="folder of the dataset")
+    _job.add_protocol(arguments, trains=True)
     arguments.add_argument("--method", required=True)
-    arguments.add_argument("--items", required=True, help=".npy file of features, or of images")
-    arguments.add_argument("--weights", nargs="*", default=[], help="file of a network's pretrained weights")
     _job.add_runs(arguments)
     _job.run(work, arguments, _template)

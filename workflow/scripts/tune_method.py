@@ -23,14 +23,10 @@ def work(options):
     if rule["seconds"] is not None:
         compile_kernels()  # the compiler's seconds are no trial's
     method_class = load_class(settings["class"])
-    if hasattr(method_class, "device"):
-        import torch
-
-        torch.set_num_threads(options.threads)
-        if settings.get("network"):
-            _job.keep_memory()
-    weights = options.weights[0] if options.weights else None
-    protocol = ProtocolData(options.protocol_folder, options.dataset, settings, options.items, weights)
+    _job.prepare_training(method_class, options)
+    protocol = ProtocolData(
+        options.protocol_folder, options.dataset, settings, options.items, options.weights
+    )
     whole = method_class(bits=options.bits, **given).hyperparameters()
     in_trials = restricted([rule.get("trial_settings", {})], whole)[0]
     spaces = [
@@ -48,7 +44,7 @@ def work(options):
         key: value for key, value in settings.items() if key not in ("spaces", "candidates", "search")
     }
     of_scores |= {key: rule.get(key) for key in ("metric", "seed", "trial_settings")}
-    code = decided_by(settings, weights, "workflow.scripts.tune_method", "workflow.tuning.validation")
+    code = decided_by(settings, options.weights, "workflow.scripts.tune_method", "workflow.tuning.validation")
     place = f"tuning/{options.name}/{options.protocol}/{options.method}/{options.bits}"
 
     def evaluated(shares, seconds):
@@ -93,9 +89,6 @@ if __name__ == "__main__":
     arguments.add_argument("--protocol", required=True)
     arguments.add_argument("--method", required=True)
     arguments.add_argument("--bits", type=int, required=True)
-    arguments.add_argument("--dataset", required=True, help="folder of the dataset")
-    arguments.add_argument("--protocol-folder", required=True)
-    arguments.add_argument("--items", required=True, help=".npy file of features, or of images")
-    arguments.add_argument("--weights", nargs="*", default=[], help="file of a network's pretrained weights")
+    _job.add_protocol(arguments, trains=True)
     arguments.add_argument("--output", required=True, help="JSON of the trials and the choice")
     _job.run(work, arguments)

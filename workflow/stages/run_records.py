@@ -9,6 +9,16 @@ from tiebench import diagnostics
 from tiebench.files import filled, read_json, read_npz, reading_result, write_json, write_npz
 
 
+def run_title(protocol, method, bits, seed):
+    """What messages call a run."""
+    return f"{protocol}/{method}/{bits} bits/seed {seed}"
+
+
+def no_codes(bits):
+    """Packed codes of a run that has none."""
+    return {part: np.zeros((0, -(-bits // 8)), np.uint8) for part in ("query", "database")}
+
+
 def read_record(folder):
     """The run.json of a run. Raises ValueError if it is not what a stage wrote."""
     path = f"{folder}/run.json"
@@ -116,7 +126,7 @@ def write_scores(folder, record, scores, health=None):
         found = identity | {"metrics": metrics, "curves": curves, "health": health or {}}
         write_json(writing / "scores.json", found)
         write_npz(writing / "per_query.npz", **per_query)
-    name = "{protocol}/{method}/{bits} bits/seed {seed}".format(**identity)
+    name = run_title(*(record[key] for key in ("protocol", "method", "bits", "seed")))
     if scores is None:
         return f"{name}: {identity['status']}, {identity['reason']}"
     said = f"{name}: AP_T {metrics['ap']:.4f}, NDCG_T {metrics['ndcg']:.4f}"
