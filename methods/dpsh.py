@@ -45,8 +45,9 @@ class DPSH(DeepHashing):
     family = "pointwise"
     space = {
         "learning_rate": {"log_uniform": [0.1, 100.0]},
+        # Of Adam, too: most scores of the table are of earlier steps, and momentum adds to that.
         "momentum": [0.0, 0.9],
-        "eta": {"log_uniform": [0.01, 100.0]},
+        "eta": {"log_uniform": [0.1, 1000.0]},
     }
     changing_memory = ("table",)
 

@@ -55,6 +55,7 @@ class DSDH(DeepHashing):
     # The authors' eta is 0.13 to 0.53 as a mean at 5,000 items and 12 to 48 bits; their nu / mu is 0.1.
     space = {
         "learning_rate": {"log_uniform": [3e-4, 3e-2]},
+        "momentum": [0.0, 0.9],
         "mu": {"log_uniform": [1e-3, 10.0]},
         "nu": {"log_uniform": [1e-3, 10.0]},
         "eta": {"log_uniform": [1e-3, 10.0]},

@@ -145,7 +145,7 @@ class HashingMethod:
       (empty: nothing to tune);
     * `common_space`: the same for hyper-parameters that a base class gives to all of its methods;
     * `trainers`: list of spaces, of which a trial takes one: its values replace those of `space`, as a
-      learning rate must where another optimiser is chosen;
+      learning rate must where another optimiser is chosen, unless a list of `space` has them among others;
     * `bounds`: hyper-parameter -> the interval of values that mean something, as "[1, inf)" or "(0, 1]"; a
       class adds its own to those of its base classes, and `check_settings` refuses others;
     * `sees`: what training has access to, "training set" or "database labels" (all items of the database and

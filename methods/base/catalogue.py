@@ -100,8 +100,13 @@ class MethodMetadata:
 
     @property
     def spaces(self) -> list[dict[str, Any]]:
-        """What tuning chooses from: a space for each of `trainers`, whose own values replace the method's."""
-        return [{**self.common_space, **self.space, **trainer} for trainer in self.trainers]
+        """What tuning chooses from: a space for each of `trainers`. Its values replace the method's, but for a
+        list in which the method has them among others."""
+        return [
+            {**self.common_space, **self.space}
+            | {name: axis for name, axis in trainer.items() if not _offers(self.space.get(name), axis)}
+            for trainer in self.trainers
+        ]
 
 
 def catalogue(folder: Path | str = FOLDER) -> dict[str, MethodMetadata]:
@@ -112,6 +117,10 @@ def catalogue(folder: Path | str = FOLDER) -> dict[str, MethodMetadata]:
     metadata is not a literal, or not one of the allowed values.
     """
     return {name: _metadata(method) for name, method in KIND.find(Path(folder)).items()}
+
+
+def _offers(axis: Any, values: Any) -> bool:
+    return isinstance(axis, list) and isinstance(values, list) and all(value in axis for value in values)
 
 
 def load_class(name: str) -> type[HashingMethod]:
