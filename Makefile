@@ -40,6 +40,9 @@ help:
 	@echo "quick, test, test-thorough, test-all, lint, format, bench, notebooks and lock run setup first where it is"
 	@echo "needed; docs and distributed do not."
 
+# An environment is made anew in an empty folder: behind a link that would empty another one.
+refuse_link = test ! -L $(1) || { echo "error: $(1) is a symbolic link; delete it, or make setup where it points" >&2; exit 1; }
+
 setup: $(READY)
 
 # torch is installed separately, because locking it with hashes would force one build on every machine. The lock is
@@ -53,6 +56,7 @@ $(READY): requirements.lock requirements-torch.txt
 	  { echo "error: Python 3.11 or newer is required; name one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 	  { echo "error: Python's venv module is missing; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@$(call refuse_link,$(VENV))
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --no-deps -r requirements.lock
@@ -98,6 +102,7 @@ bench: $(READY)
 $(DOCS_READY): requirements-docs.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: Python 3.11 or newer is required; name one: make PYTHON=python3.12 docs" >&2; exit 1; }
+	@$(call refuse_link,$(DOCS_VENV))
 	$(PYTHON) -m venv --clear $(DOCS_VENV)
 	$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	$(DOCS_VENV)/bin/uv pip install --quiet --python $(DOCS_VENV)/bin/python --require-hashes --no-deps \
@@ -115,6 +120,7 @@ notebooks: $(READY)
 $(DISTRIBUTED_READY): requirements-distributed.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: Python 3.11 or newer is required; name one: make PYTHON=python3.12 distributed" >&2; exit 1; }
+	@$(call refuse_link,$(DISTRIBUTED_VENV))
 	$(PYTHON) -m venv --clear $(DISTRIBUTED_VENV)
 	$(DISTRIBUTED_VENV)/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	$(DISTRIBUTED_VENV)/bin/uv pip install --quiet --python $(DISTRIBUTED_VENV)/bin/python --require-hashes --no-deps \

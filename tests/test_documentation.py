@@ -86,6 +86,17 @@ def run(command, **options):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, **options)
 
 
+@pytest.mark.parametrize("target", ["setup", "docs", "distributed"])
+def test_an_environment_behind_a_link_is_not_emptied(target, tmp_path):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "kept").touch()
+    (tmp_path / "link").symlink_to("other")
+    name = {"setup": "VENV", "docs": "DOCS_VENV", "distributed": "DISTRIBUTED_VENV"}[target]
+    ended = run(["make", target, f"{name}={tmp_path / 'link'}"])
+    assert ended.returncode and f"{tmp_path / 'link'} is a symbolic link" in ended.stderr
+    assert (tmp_path / "other" / "kept").is_file()
+
+
 @pytest.mark.parametrize("command", shown("make"))
 def test_make_targets_exist(command):
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")

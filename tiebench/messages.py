@@ -40,4 +40,7 @@ def shorten(text: str, most: int = 120) -> str:
 
 def one_line(error: BaseException) -> str:
     """The message of an error on one printable line, at most 300 characters; its type if it has none."""
-    return printable(" ".join(str(error).split()), 300) or type(error).__name__
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        text = f"{error.filename}: {error.strerror}"  # without the number
+    return printable(" ".join(text.split()), 300) or type(error).__name__

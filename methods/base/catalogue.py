@@ -100,8 +100,8 @@ class MethodMetadata:
 
     @property
     def spaces(self) -> list[dict[str, Any]]:
-        """What tuning chooses from: a space for each of `trainers`. Its values replace the method's, but for a
-        list in which the method has them among others."""
+        """What tuning chooses from: a space for each of `trainers`. Its values replace the method's, unless a
+        list of the method's has them among others."""
         return [
             {**self.common_space, **self.space}
             | {name: axis for name, axis in trainer.items() if not _offers(self.space.get(name), axis)}

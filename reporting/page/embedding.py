@@ -16,6 +16,7 @@ from PIL import Image
 from reporting.page.colours import themed
 from reporting.page.templates import anchor
 
+_WIDTH = 504.0  # points of a figure as wide as the page
 MEDIA = {".csv": "text/csv", ".md": "text/markdown", ".svg": "image/svg+xml", ".tex": "application/x-tex"}
 # Characters that may stand as they are in a data: URL inside a quoted attribute.
 PLAIN_IN_URL = " !$()*+,/:;=?@[]|"
@@ -112,7 +113,9 @@ def inline_svg(text: str, name: str, label: str = "", ids: str = "") -> Markup:
         raise ValueError(f"{name}: its SVG file has no viewBox")
     width, height = size.groups()
     label = html.escape(label or name.replace("_", " "), quote=True)
-    own_style = f' style="{font}"' if font else ""
+    # A figure that is narrower than the page's keeps the size of its text.
+    share = "" if float(width) >= _WIDTH else f";--share:{float(width) / _WIDTH:.3f}"
+    own_style = f' style="{(font + share).lstrip(";")}"' if font or share else ""
     return Markup(
         f'<svg id="{prefix}" viewBox="0 0 {width} {height}" role="img" aria-label="{label}"{own_style}>'
         f"{rest.rstrip()}"

@@ -83,12 +83,13 @@ def test_metadata_that_a_class_does_not_give_are_those_of_the_base_class(write):
 
 def test_a_trainer_replaces_values_of_the_space_and_the_space_those_that_are_common(write):
     spaces = """    common_space = {"strength": [5.0, 6.0], "bits": [1, 2]}
-    trainers = [{}, {"seed": [9]}]
+    trainers = [{}, {"seed": [9]}, {"seed": [2], "bits": [1]}]
     supervision"""
     metadata = catalogue(write(good=FULL.replace("    supervision", spaces)))["good"]
     assert metadata.spaces == [
         {"strength": [0.1, 1.0], "bits": [1, 2], "seed": [1, 2]},
         {"strength": [0.1, 1.0], "bits": [1, 2], "seed": [9]},
+        {"strength": [0.1, 1.0], "bits": [1], "seed": [1, 2]},  # 2 is among the method's own
     ]
 
 

@@ -470,7 +470,7 @@ def test_no_records_still_make_a_page():
 
 SVG = """<?xml version="1.0"?>
 <!DOCTYPE svg>
-<svg xmlns:xlink="http://www.w3.org/1999/xlink" width="2pt" viewBox="0 0 2 1.5">
+<svg xmlns:xlink="http://www.w3.org/1999/xlink" width="252pt" viewBox="0 0 252 1.5">
  <metadata>made by</metadata>
  <defs>
   <style type="text/css">*{stroke-linejoin: round}</style>
@@ -489,7 +489,8 @@ SVG = """<?xml version="1.0"?>
 def test_an_svg_stands_in_the_page_beside_others():
     own = f"f{zlib.crc32(b'figure-a-table-b-c'):x}"
     assert str(embedding.inline_svg(SVG, "a table-b_c", 'Of "it"')) == (
-        '<svg id="figure-a-table-b-c" viewBox="0 0 2 1.5" role="img" aria-label="Of &quot;it&quot;"><defs>'
+        '<svg id="figure-a-table-b-c" viewBox="0 0 252 1.5" role="img" aria-label="Of &quot;it&quot;"'
+        ' style="--share:0.500"><defs>'
         '<style type="text/css">#figure-a-table-b-c *{stroke-linejoin: round}</style>'
         f'<clipPath id="{own}-1"><rect x=".1" y="1" width="2" height="1"/></clipPath>'
         f'<path id="{own}-0" d="m.01-1.24 .99 3.24" style="fill:var(--c332288)"/></defs>'

@@ -6,6 +6,7 @@ python -m workflow.configuration.reference > docs/configuration.md
 import json
 from pathlib import Path
 
+from workflow.configuration.schema_validation import TYPES
 from workflow.configuration.yaml_reader import read_settings
 
 SCHEMAS = Path(__file__).parents[1] / "schemas"
@@ -84,8 +85,7 @@ def _type(part, schema):
     if part.get("type") == "array":
         return f"list of {_type(part['items'], schema)}" if "items" in part else "list"
     names = part.get("type", "any")
-    words = {"string": "text", "object": "mapping", "boolean": "true or false"}
-    return " or ".join(words.get(name, name) for name in ([names] if isinstance(names, str) else names))
+    return " or ".join(TYPES.get(name, name) for name in ([names] if isinstance(names, str) else names))
 
 
 def _sentence(text):

@@ -11,6 +11,8 @@ def _is_integer(_, value):
     return isinstance(value, int) and not isinstance(value, bool)  # 8.0 would become the folder 8.0
 
 
+# JSON's types as YAML and people call them.
+TYPES = {"array": "list", "string": "text", "object": "mapping", "boolean": "true or false"}
 _VALIDATOR = jsonschema.validators.extend(
     jsonschema.Draft202012Validator,
     type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
@@ -33,6 +35,8 @@ def mistake(value, schema):
     shown = shorten(repr(error.instance))
     if error.validator == "enum":
         return keys, f"{shown} is not allowed{did_you_mean(error.instance, error.validator_value)}"
+    if error.validator == "type" and isinstance(error.validator_value, str):
+        return keys, f"{shown} is not of type {TYPES.get(error.validator_value, error.validator_value)!r}"
     return keys, error.message.replace(repr(error.instance), shown)
 
 
