@@ -1,4 +1,4 @@
-"""What all figures share: text, axes, options, and files of the same bytes."""
+"""Views, legends and axes that figures share, and what scales text and sizes."""
 
 import math
 import statistics

@@ -141,7 +141,7 @@ def draw(
 
     module = KIND.named(kind).load()
     part = replace(table, styles=method_styles(table)).only(methods, blocks)
-    # One place for all figures: a mark is part of the title that they write, the note of their heading.
+    # Marks are added to titles here, once for all figures, and their notes to the heading.
     if found := collapsed_methods(part, results):
         part = _marked(part, found, COLLAPSED)
         cells = (f"{table.method_title(m)} at {', '.join(map(str, bits))} bits" for m, bits in found.items())

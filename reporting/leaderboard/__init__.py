@@ -242,7 +242,7 @@ def runs_to_csv(runs: Iterable[Mapping]) -> str:
     """
     runs = list(runs)
     columns = list(dict.fromkeys(name for run in runs for name in run))
-    # Those of runs before those of metrics: rows differ in what they have.
+    # Columns of runs first: metrics differ between rows.
     first = [*KEY, *(name for prefix in (OF_RUN, OF_HEALTH) for name in columns if name.startswith(prefix))]
     return csv_text(dict.fromkeys([*first, *columns]), runs)
 

@@ -35,8 +35,7 @@ from tiebench.leaderboards import PROVENANCE, TIDY
 ALSO = ("ap", "ap@K", "ndcg", "ndcg@K", "precision@K", "recall@K")
 WITH_RANGE = ("ap", "ap@K")  # and the metrics of the tables
 CELL = ["protocol", "metric", "method", "bits"]
-# Hyper-parameters that the provenance leaves out: each run has its own, and others would repeat with them.
-# Names of cells and rows of runs.csv have them.
+# Hyper-parameters that the provenance leaves out: names of cells and rows of runs.csv already say them.
 EACH_RUN = ("bits", "seed")
 
 

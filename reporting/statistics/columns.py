@@ -142,7 +142,7 @@ def _column(
     best = best_of({method: scores.mean for method, scores in cells.items()}, metric)
     result[best] |= {"best": best, "difference": 0.0, "verdict": BEST}
     pairs = len(cells) * (len(cells) - 1) // 2
-    # Each row minus those above it, the best first: whatever is added in this order keeps its last digit.
+    # In a fixed order of pairs, each row minus those above it: floating-point sums then repeat exactly.
     others = [method for method in cells if method != best]
     if every is None:
         every = all_pairs({method: cells[method] for method in (*reversed(others), best)}, cells)

@@ -22,7 +22,7 @@ ScoreCell = tuple[str, str, str, int]
 # Of a run: cells of the leaderboard may be missing there.
 STATUSES = ("done", "refused", "missing")
 NO_RECORD = "no run was recorded"
-# What a record has of run.json as it is; `Run` has the seconds of its parts by their own names.
+# Copied from run.json under the same name; seconds of parts have fields of their own.
 OF_RUN_FILE = ("seconds", "peak_memory_mb", "threads", "device", "git_commit")
 BY_NAME = ("versions", "hyperparameters", "fingerprints", "folds", "of_folds")
 KEY = ("protocol", "method", "bits", "seed")

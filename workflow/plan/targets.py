@@ -99,7 +99,7 @@ def _needs_of_result(plan, path):
     names = found.groupdict()
     if "tuning" in names:
         tuning = plan.entry("tuning", names["tuning"])
-        # As for a run that does not exist: of seed -1.
+        # A search needs what an untrained run needs; seed -1 names none.
         return {
             ("run", protocol, method, tuning["bits"][0], -1)
             for protocol in plan.configuration.members(tuning["protocol"])

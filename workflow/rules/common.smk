@@ -72,7 +72,7 @@ def prepare():
 
 
 def known(function):
-    """The function, with its parameters noted: Snakemake asks for them several times at each of its calls."""
+    """The function with its signature cached: Snakemake inspects it several times at each call."""
     function.__signature__ = inspect.signature(function)
     return function
 
