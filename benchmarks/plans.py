@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks import commands
 from benchmarks.report import duration, progress
+from workflow.plan.runs import SCORED, TABLE_ENDINGS, TRAINED
 
 # Unsupervised or not, slow or not: nothing is trained.
 METHODS = (
@@ -18,8 +19,7 @@ METHODS = (
 BITS = (8, 12, 16, 24, 32, 40, 48, 56, 60, 64)
 SEEDS = 10
 PROTOCOLS = 4
-RUN_FILES = ("codes.npz", "model.npz", "training.jsonl", "run.json", "scores.json", "per_query.npz")
-TABLE_ENDINGS = (".csv", ".tidy.csv", ".statistics.csv", ".claims.csv", ".health.csv", ".md", ".tex", ".json")
+RUN_FILES = (*TRAINED, *SCORED)
 DONE = "10 seeds a job"  # this one is planned once more when all is done
 # Bare rules with the files of a run, and a table made of all of them.
 BARE = """

@@ -277,11 +277,8 @@ def _figure(options: argparse.Namespace) -> None:
 
     figures.describe(options.kind)  # an unknown kind, before anything is read
     target = Path(options.output or Path(options.results, "figures", f"{options.kind}_{options.table}.pdf"))
-    known = ("pdf", "svg", "png")
-    if target.suffix.removeprefix(".") not in known:
-        raise ValueError(
-            f"{target}: unknown kind of file{did_you_mean(target.suffix.removeprefix('.'), known)}"
-        )
+    if (kind := target.suffix.removeprefix(".")) not in figure_style.KINDS:
+        raise ValueError(f"{target}: unknown kind of file{did_you_mean(kind, figure_style.KINDS)}")
     found = published.read(options.table, options.results)
     if options.kind not in (able := figures.applicable(found.table)):
         raise ValueError(

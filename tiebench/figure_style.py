@@ -46,6 +46,7 @@ TIE = "#E4E4E4"
 SURFACE = "#FFFFFF"
 # Widths of a figure in inches: a column, or a page of a paper.
 COLUMN, PAGE = 3.3, 7.0
+KINDS = ("pdf", "svg", "png")  # of files of a figure
 MARGIN = 0.08
 # Sizes of text in points.
 TITLE_SIZE, HEADING_SIZE, TEXT_SIZE, TICK_SIZE = 10.0, 9.0, 8.0, 7.0
@@ -182,7 +183,7 @@ def style_rows(axes: Axes, ticks: Sequence[float], texts: Sequence[str], count: 
 
 
 def render(figure: Figure, kind: str, source: str | None = None) -> bytes:
-    """A figure as the bytes of a "pdf", "svg" or "png" (200 dots per inch), without dates or versions.
+    """A figure as the bytes of one of KINDS, "png" of 200 dots per inch, without dates or versions.
 
     source: what the figure was drawn from, for the metadata of a PNG file. Raises ValueError for any other
     kind.
@@ -192,7 +193,7 @@ def render(figure: Figure, kind: str, source: str | None = None) -> bytes:
         "svg": {"Date": None, "Creator": None},
         "png": {"Software": None} | ({} if source is None else {"Source": source}),
     }
-    if kind not in metadata:
+    if kind not in KINDS:
         raise ValueError(f"a figure can be written as .pdf, .svg or .png, not .{kind}")
     buffer = io.BytesIO()
     with styled():

@@ -211,7 +211,7 @@ def write(
         except NothingToDraw as error:
             say(f"not drawn: {error}")
             continue
-        for ending in ("pdf", "svg", "png"):
+        for ending in figure_style.KINDS:
             path = Path(results, "figures", f"summary_{kind}_{name}.{ending}")
             figure_style.save(drawn, path)
             yield path

@@ -18,7 +18,7 @@ def work(options):
     except axes.NothingToDraw as error:  # say because all cells are refused: the page leaves it out
         _job.log.warning("%s", error)
         figure = axes.message(str(error))
-    for kind in ("pdf", "svg", "png"):
+    for kind in figure_style.KINDS:
         figure_style.save(figure, f"{options.stem}.{kind}")
 
 

@@ -15,7 +15,7 @@ def work(options):
         cells, settings["datasets"], settings["protocols"], settings["seed"], settings["queries"]
     )
     figure = gallery.draw(Table.from_json(settings["asked"]), found)
-    for kind in ("pdf", "svg", "png"):
+    for kind in figure_style.KINDS:
         figure_style.save(figure, f"{options.stem}.{kind}")
 
 
