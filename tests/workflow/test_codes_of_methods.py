@@ -86,7 +86,7 @@ def train(protocol, tmp_path, monkeypatch):
                 protocol_folder=None,
                 dataset=None,
                 items=None,
-                weights=[],
+                weights=None,
                 folder=str(tmp_path),
                 runs=[f"{BITS}/0"],
                 threads=1,

@@ -523,7 +523,7 @@ def test_skip_may_be_text(given):
     assert {plan.refusal(cell) for cell in plan.cells("quick")} == {"skipped"}
 
 
-@pytest.mark.parametrize(("given", "words"), [("[digit]", "did you mean 'digits'"), (5, "array")])
+@pytest.mark.parametrize(("given", "words"), [("[digit]", "did you mean 'digits'"), (5, "list")])
 def test_a_mistake_in_skip_is_one_line(given, words):
     assert re.match(rf"--configfile: skip: .*{words}", refused({"skip": given}))
 
