@@ -299,13 +299,10 @@ def _page(options: argparse.Namespace) -> None:
     from tiebench.files import write_text
 
     views = [published.view(published.read(name, options.results)) for name in options.tables]
-    several = len(views) > 1
-    title = "TieBench report" if several else views[0].table.heading
-    target = options.output or Path(
-        options.results, "report.html" if several else f"{options.tables[0]}.html"
-    )
+    name = options.tables[0] if len(views) == 1 else "report"
+    target = options.output or Path(options.results, f"{name}.html")
     command = f"python -m reporting page {' '.join(options.tables)}"
-    write_text(target, page.page(title, views, command))
+    write_text(target, page.page(views, command))
     print(target)
 
 

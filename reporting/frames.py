@@ -190,8 +190,7 @@ def filled_marks(tidy_frame: pd.DataFrame) -> tuple[set[str], set[ScoreCell]]:
     if not here:
         return set(), set()
     mixed = filled[filled["method"].isin(here)]
-    cells = mixed[["protocol", "metric", "method", "bits"]].itertuples(index=False, name=None)
-    return set(filled["method"]) - here, set(cells)
+    return set(filled["method"]) - here, set(rows_of(mixed))
 
 
 def rows_of(tidy_frame: pd.DataFrame, *columns: str) -> Iterable[tuple]:

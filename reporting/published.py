@@ -11,6 +11,7 @@ import pandas as pd
 
 from reporting import figures, frames
 from reporting.claims import verdicts
+from reporting.frames import rows_of
 from reporting.printed import health
 from reporting.printed.table_files import ENDINGS
 from reporting.records.read import ALSO, published_table, table_results
@@ -50,8 +51,7 @@ class Published:
         share its runs.
         """
         found = table_results(self.table, self.folder, also)
-        cells = self.tidy[["protocol", "metric", "method", "bits", "mean"]]
-        for protocol, metric, method, bits, mean in cells.itertuples(index=False, name=None):
+        for protocol, metric, method, bits, mean in rows_of(self.tidy, "mean"):
             scores = found.scores(protocol, metric, method, bits)
             # Files have all digits, or those that a reader needs.
             if scores and not math.isclose(statistics.fmean(scores.values()), mean, rel_tol=1e-6):
@@ -112,8 +112,7 @@ def select(
 
 
 def _of(frame: pd.DataFrame, cells: set) -> pd.DataFrame:
-    rows = frame[["protocol", "metric", "method", "bits"]].itertuples(index=False, name=None)
-    return frame[[row in cells for row in rows]].reset_index(drop=True)
+    return frame[[row in cells for row in rows_of(frame)]].reset_index(drop=True)
 
 
 # -- figures and page -----------------------------------------------------------------------------
@@ -125,8 +124,7 @@ def figure(published: Published, kind: str, **options) -> "Figure":
     Raises ValueError as `figures.draw` does.
     """
     results = published.results(figures.describe(kind).needs)
-    given = {**(published.table.figures.get(kind) or {}), **options}
-    return figures.draw(kind, published.table, results, **given)
+    return figures.draw(kind, published.table, results, **options)
 
 
 def view(
@@ -180,7 +178,7 @@ def _draw_all(table: Table, results: Results) -> dict[str, str]:
     texts = {}
     for name in figures.applicable(table):
         try:
-            drawn = figures.draw(name, table, results, **(table.figures.get(name) or {}))
+            drawn = figures.draw(name, table, results)
         except axes.NothingToDraw:  # say because all cells are refused
             continue
         texts[name] = figure_style.render(drawn, "svg").decode()

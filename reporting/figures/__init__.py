@@ -11,7 +11,7 @@ TITLE, CAPTION, NEEDS and REQUIRES are literals: they are read without importing
 loads matplotlib until something is drawn.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -120,20 +120,20 @@ def draw(
     kind: str,
     table: Table,
     results: Results,
-    *,
-    methods: Sequence[str] | None = None,
-    blocks: Sequence[str] | None = None,
     **options,
 ):
     """The figure `kind` of a table as a matplotlib Figure.
 
-    methods, blocks: what to draw of the table, see `Table.only`; options: fields of `Options` (width,
-    font_size, title, and `costs` of the figure of costs). results: of runs with what the figure's NEEDS says.
+    options: methods and blocks, what to draw of the table, see `Table.only`, and fields of `Options` (width,
+    font_size, title, and `costs` of the figure of costs); they replace those of the table's configuration.
+    results: of runs with what the figure's NEEDS says.
 
     Raises ValueError for an unknown figure, option, method or block, and `NothingToDraw`, a
     ValueError, where the runs have nothing that the figure shows.
     """
     describe(kind)
+    options = {**(table.figures.get(kind) or {}), **options}
+    methods, blocks = options.pop("methods", None), options.pop("blocks", None)
     check_options(kind, options)
     chosen = Options(**options)
     from reporting.drawing.axes import draw_scaled

@@ -10,7 +10,6 @@ from reporting.leaderboard import TIDY
 from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.settings import as_bits, check_keys, listed, paragraph, read_yaml
 from reporting.printed.markdown import escape_markdown
-from reporting.tables.runs import Results
 
 KEYS = {
     "claims": str,
@@ -92,8 +91,7 @@ def _judged(part, files, boards):
     ]
     table, found = boards.model(blocks, part.get("methods"), part.get("without", ()), ["per_query"])
     table = replace(table, titles=boards.titles)
-    results = Results.of(table, found, found.uncoded)
-    return verdicts.judge(files, table, results), table
+    return verdicts.judge(files, table, found), table
 
 
 def _brief(one: Mapping | None) -> str:

@@ -36,8 +36,8 @@ LARGE_FILE = 20_000
 RUN_FILES = ("run.json", "training.jsonl", "scores.json")
 
 
-def page(title: str, views: Sequence[TableView], command: str = "") -> str:
-    """The results of tables as one self-contained HTML document with the heading `title`.
+def page(views: Sequence[TableView], command: str = "") -> str:
+    """The results of tables as one self-contained HTML document, of one table with its heading.
 
     command: what makes this page again.
 
@@ -51,14 +51,14 @@ def page(title: str, views: Sequence[TableView], command: str = "") -> str:
     """
     tables = [view.table.name for view in views]
     if not tables:
-        raise ValueError(f"page {title!r}: there is no table")
+        raise ValueError("a page needs a table")
     if twice := sorted({name for name in tables if tables.count(name) > 1}):
-        raise ValueError(f"page {title!r}: two tables are named {twice[0]!r}")
+        raise ValueError(f"two tables of a page are named {twice[0]!r}")
     return (
         environment()
         .get_template("page.html.j2")
         .render(
-            title=title,
+            title=views[0].table.heading if len(views) == 1 else "TieBench report",
             command=command,
             style=_asset("tables.css") + _asset("figures.css") + _asset("page.css"),
             script=_asset("sorting.js") + _asset("figures.js") + _asset("page.js"),
@@ -73,12 +73,9 @@ def content(views: Sequence[TableView]) -> dict:
     methods = _methods(views)
     known = swatches(view.table for view in views)
     names = {method: known[method][0] for method in methods}
-    for view in views:
-        for mark, of in (
-            (COLLAPSED, collapsed_methods(view.table, view.results)),
-            (FILLED, filled_methods(view.table, view.results)),
-        ):
-            names |= {method: names[method] + mark for method in of}
+    for mark, of in ((COLLAPSED, collapsed_methods), (FILLED, filled_methods)):
+        for method in set().union(*(of(view.table, view.results) for view in views)):
+            names[method] += mark
     number = itertools.count()
     shown = [_view(view, number) for view in views]
     drawn = [drawing["svg"] for view in shown for drawing in view["figures"]]
@@ -122,8 +119,6 @@ def _view(view: TableView, number: Iterator[int]) -> dict:
             for method, count in table.fewer_seeds.items()
             if method in methods and count < len(table.seeds)
         ],
-        "methods": methods,
-        "groups": table.groups,
         "panels": score_panels(view, id_),
         "several": any(cell.seeds > 1 for cell in printed.of.values()),
         "legend": printed.signs,

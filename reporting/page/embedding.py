@@ -5,7 +5,6 @@ import gzip
 import html
 import io
 import re
-import zlib
 from collections import Counter
 from pathlib import Path
 from urllib.parse import quote
@@ -15,9 +14,9 @@ from PIL import Image
 
 from reporting.page.colours import themed
 from reporting.page.templates import anchor
+from tiebench.figure_style import PAGE
 
-_WIDTH = 504.0  # points of a figure as wide as the page
-MEDIA = {".csv": "text/csv", ".md": "text/markdown", ".svg": "image/svg+xml", ".tex": "application/x-tex"}
+MEDIA = {".csv": "text/csv", ".md": "text/markdown", ".tex": "application/x-tex"}
 # Characters that may stand as they are in a data: URL inside a quoted attribute.
 PLAIN_IN_URL = " !$()*+,/:;=?@[]|"
 
@@ -53,15 +52,15 @@ def smallest_svg(svg: str, png: bytes) -> str:
     return min(svg, compressed, key=len)
 
 
-def inline_svg(text: str, name: str, label: str = "", ids: str = "") -> Markup:
+def inline_svg(text: str, name: str, label: str, ids: str) -> Markup:
     """An SVG file as an element to stand in an HTML page, beside others; `label` says what it shows.
 
-    ids: what its own ids begin with, "" for a checksum of the name.
+    ids: what its own ids begin with; every marker repeats the id of its outline, so a short one.
 
     XML prolog, document type, metadata, comments and ids that nothing refers to go; the other ids, and every
     reference to one, become `name` and a number; the style sheet inside applies to this figure alone; black,
     white, the greys and colours too dark for it follow the page's colour scheme, see `colours`; places are
-    rounded to tenths of a point; what is repeated or says nothing is left out: groups without attributes,
+    cut to hundredths of a point; what is repeated or says nothing is left out: groups without attributes,
     pictures, letters of paths, styles, a font that all text has; the size is left to the page.
 
     Raises ValueError where `text` has no <svg> element.
@@ -75,9 +74,7 @@ def inline_svg(text: str, name: str, label: str = "", ids: str = "") -> Markup:
     text = re.sub(r"\s*<!--.*?-->", "", text, flags=re.DOTALL)
     text = re.sub(r">\s+<", "><", text)
     asked = dict.fromkeys(re.findall(r'(?:href="#|url\(#)([^")]+)', text))
-    # Every marker repeats the id of its outline: a checksum is shorter than the name of the figure.
-    own = ids or f"f{zlib.crc32(prefix.encode()):x}"
-    short = {name: f"{own}-{number}" for number, name in enumerate(asked)}
+    short = {name: f"{ids}-{number}" for number, name in enumerate(asked)}
     text = re.sub(
         r'\s+id="([^"]+)"', lambda found: f' id="{short[found[1]]}"' if found[1] in short else "", text
     )
@@ -106,15 +103,16 @@ def inline_svg(text: str, name: str, label: str = "", ids: str = "") -> Markup:
     else:
         font = ""
     text = re.sub(r"(?<=:)\s*(#[0-9a-f]{6})\b", lambda found: themed(found[1]), text)
-    text = _with_classes(_shared_pictures(text, own), f"#{prefix}")
+    text = _with_classes(_shared_pictures(text, ids), f"#{prefix}")
     opening, rest = text.split(">", 1)
     size = re.search(r'viewBox="[\d.-]+ [\d.-]+ ([\d.]+) ([\d.]+)"', opening)
     if size is None:
         raise ValueError(f"{name}: its SVG file has no viewBox")
     width, height = size.groups()
-    label = html.escape(label or name.replace("_", " "), quote=True)
+    label = html.escape(label, quote=True)
     # A figure that is narrower than the page's keeps the size of its text.
-    share = "" if float(width) >= _WIDTH else f";--share:{float(width) / _WIDTH:.3f}"
+    part = float(width) / (72 * PAGE)
+    share = "" if part >= 1 else f";--share:{part:.3f}"
     own_style = f' style="{(font + share).lstrip(";")}"' if font or share else ""
     return Markup(
         f'<svg id="{prefix}" viewBox="0 0 {width} {height}" role="img" aria-label="{label}"{own_style}>'

@@ -1,5 +1,6 @@
 """Scores as the page shows them: panels of cells, each with what is known of it in words."""
 
+import functools
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,7 +14,7 @@ from reporting.page.words import equals, known, signed
 from reporting.printed.cells import Cell, Row
 from reporting.printed.marks import as_published
 from reporting.statistics import columns as statistics
-from reporting.tables.model import Source, Table
+from reporting.tables.model import Group, Source, Table
 from reporting.tables.runs import AS_GIVEN, Results, ScoreCell
 from reporting.tables.titles import EN_DASH, LEADERBOARD, UNCODED, family_title
 
@@ -37,18 +38,7 @@ def score_panels(view: TableView, id_: str) -> list[dict]:
     panels = table.panels()
     for number, panel in enumerate(panels, 1):
         columns = [(group, bits) for group in panel.groups for bits in group.bits]
-
-        links = view.links if number == 1 else {}
-
-        def row(place: int, of: Row, columns: list = columns, links: Mapping = links) -> dict:
-            places = [group.cell(of.method or UNCODED, bits) for group, bits in columns]
-            cells = [score_cell(table, view.results, *both) for both in zip(places, of.cells)]
-            name, link = Markup.escape(of.heading), links.get(of.method or "")
-            if link:
-                name = Markup('<a href="{}">{}</a>').format(link, name)
-            anchor = of.method if link else ""
-            return {"anchor": anchor, "id": of.method, "value": place, "name": name, "cells": cells}
-
+        row = functools.partial(_row, view, columns, view.links if number == 1 else {})
         pieces = printed.rows(panel.groups, panel.methods)
         families = [
             {
@@ -76,26 +66,28 @@ def score_panels(view: TableView, id_: str) -> list[dict]:
                     (Markup(", ").join(filter(None, words)), len(group.bits))
                     for words, group in zip(titles, panel.groups)
                 ],
-                "columns": [
-                    column("Method", "other", left=True),
-                    *(
-                        column(f"{bits} bits", bits=bits, edge=bits == group.bits[0])
-                        for group, bits in columns
-                    ),
-                ],
+                # Code length, and whether the column is the first of its group.
+                "columns": [(bits, bits == group.bits[0]) for group, bits in columns],
                 "families": families,
             }
         )
     return result
 
 
-def column(title: str, sort: str = "none", *, bits: int = 0, edge: bool = False, left: bool = False) -> dict:
-    """A column of the template's tables.
-
-    sort: its aria-sort, "other" where its button restores the order of the rows; bits: what it is filtered
-    by, 0 for nothing; edge: whether it is the first of a group; left: whether it has words.
-    """
-    return {"title": title, "sort": sort, "bits": bits, "edge": edge, "left": left}
+def _row(view: TableView, columns: list[tuple[Group, int]], links: Mapping, place: int, of: Row) -> dict:
+    """A row of the template's tables. links: method -> its page."""
+    places = [group.cell(of.method or UNCODED, bits) for group, bits in columns]
+    cells = [score_cell(view.table, view.results, *both) for both in zip(places, of.cells)]
+    name, link = Markup.escape(of.heading), links.get(of.method or "")
+    if link:
+        name = Markup('<a href="{}">{}</a>').format(link, name)
+    return {
+        "anchor": of.method if link else "",
+        "id": of.method,
+        "value": place,
+        "name": name,
+        "cells": cells,
+    }
 
 
 def score_cell(table: Table, results: Results, place: ScoreCell, cell: Cell | None) -> dict:
@@ -127,9 +119,6 @@ def score_cell(table: Table, results: Results, place: ScoreCell, cell: Cell | No
         about.append("Hyper-parameters as given")
     if cell.reason:
         about.append(cell.reason)
-    open_words = ""
-    if cell.comparison is not None:
-        open_words = OPEN_WORDS.get(cell.comparison.verdict, "not decided")
     return {
         "value": repr(cell.mean) if cell.known else "",
         "mean": f"{cell.mean:.3f}" if cell.known else EN_DASH,
@@ -137,7 +126,7 @@ def score_cell(table: Table, results: Results, place: ScoreCell, cell: Cell | No
         "published": as_published(cell.published),
         "mark": cell.rank,
         "open": cell.open if cell.known else "",
-        "open_words": open_words,
+        "open_words": OPEN_WORDS.get(cell.comparison.verdict, "") if cell.comparison is not None else "",
         "note": cell.note,
         "collapsed": cell.collapsed > 0,
         "filled": cell.filled,

@@ -18,16 +18,13 @@ PIXELS = 1.5
 
 
 def swatches(tables: Iterable[Table]) -> dict[str, tuple[str, Markup]]:
-    """(title, swatch) of each method of the tables, as the figures draw it (`method_styles.method_style`)."""
-    tables = list(tables)
-    methods = dict.fromkeys(method for table in tables for method in table.methods)
-    styles = {method: of for table in tables for method, of in table.styles.items()}
-    together = Table(name="", groups=(), methods=tuple(methods), seeds=(), styles=styles)
-    together = replace(together, styles=method_styles(together))
-    return {
-        method: (together.method_title(method), swatch(method_style(together, method)))
-        for method in together.styles
-    }
+    """(title, swatch) of each method of the tables, as the figures of the first that has it draw it."""
+    found: dict[str, tuple[str, Markup]] = {}
+    for table in tables:
+        drawn = replace(table, styles=method_styles(table))
+        for method in drawn.styles:
+            found.setdefault(method, (drawn.method_title(method), swatch(method_style(drawn, method))))
+    return found
 
 
 def swatch(drawn: dict) -> Markup:

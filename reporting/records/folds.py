@@ -5,12 +5,12 @@ other, and a mean over the queries weighs each fold by its number of queries.
 """
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from reporting.tables.runs import Run
+from reporting.tables.runs import Run, whole_mean
 
 SUMS = ("queries", "queries_without_relevant")
 
@@ -52,10 +52,12 @@ def merged_run(protocol: str, parts: Sequence[Run]) -> Run:
         curves=merged_curves(parts),
         health=merged_health({part.protocol: part.health for part in parts}),
         per_query={name: np.concatenate([part.per_query[name] for part in parts]) for name in names},
-        seconds=_together(statistics.fmean, [part.seconds for part in parts], first.seconds),
-        fit_seconds=_together(statistics.fmean, [part.fit_seconds for part in parts]),
-        encode_seconds=_together(statistics.fmean, [part.encode_seconds for part in parts]),
-        peak_memory_mb=_together(max, [part.peak_memory_mb for part in parts], first.peak_memory_mb),
+        seconds=whole_mean([part.seconds for part in parts]),
+        fit_seconds=whole_mean([part.fit_seconds for part in parts]),
+        encode_seconds=whole_mean([part.encode_seconds for part in parts]),
+        peak_memory_mb=max(
+            (part.peak_memory_mb for part in parts if part.peak_memory_mb is not None), default=None
+        ),
         fingerprints={
             key: " ".join(dict.fromkeys(part.fingerprints[key] for part in parts if key in part.fingerprints))
             for key in first.fingerprints
@@ -63,14 +65,6 @@ def merged_run(protocol: str, parts: Sequence[Run]) -> Run:
         folds={part.protocol: int(part.metrics["queries"]) for part in parts},
         of_folds={part.protocol: part.metrics for part in parts},
     )
-
-
-def _together(
-    merge: Callable[[list[float]], float], values: Sequence[float | None], otherwise: float | None = None
-) -> float | None:
-    """Numbers of all folds put together, or another one where a fold lacks its own."""
-    known = [value for value in values if value is not None]
-    return merge(known) if len(known) == len(values) else otherwise
 
 
 def merged_curves(runs: Sequence[Run]) -> dict[str, list]:

@@ -134,8 +134,9 @@ def _column(
     result: dict[str, dict] = {
         method: {"queries": 0, "seeds": scores.runs, "mean": scores.mean} for method, scores in cells.items()
     }
+    (size,) = sizes
     for row, method in enumerate(rows):
-        result[method] |= {"queries": sizes.copy().pop(), "ci_low": low[row], "ci_high": high[row]}
+        result[method] |= {"queries": size, "ci_low": low[row], "ci_high": high[row]}
     cells = {method: scores for method, scores in cells.items() if method in competing}
     if len(cells) < 2:
         return result
@@ -149,7 +150,8 @@ def _column(
     for method, pair in against(every, best, others).items():
         found, p = pair.found, pair.p_adjusted
         # The best has the best mean: a difference that is tested can only be worse.
-        verdict = BEST if found.mean == 0 else found.verdict(p)
+        words = {OPEN: UNDECIDED, TOO_FEW: TOO_FEW}
+        verdict = BEST if found.mean == 0 else words.get(found.verdict(p), WORSE)
         result[method] |= {
             "best": best,
             "difference": found.mean,
@@ -158,9 +160,9 @@ def _column(
             "over": found.over,
             "p": found.p,
             "p_adjusted": p,
-            "verdict": {OPEN: UNDECIDED}.get(verdict, verdict if verdict in (BEST, TOO_FEW) else WORSE),
+            "verdict": verdict,
         }
-        if verdict in (OPEN, TOO_FEW):
+        if verdict in words.values():
             seeds = seeds_needed(found, pairs)
             if min(cells[method].runs, cells[best].runs) < seeds <= MOST_SEEDS:
                 result[method]["seeds_needed"] = int(seeds)

@@ -182,19 +182,15 @@ class Table:
         entry = settings["table"]
         listed = [*entry["methods"], *(m for block in entry["blocks"] for m in block.get("methods") or ())]
         methods, families = tuple(dict.fromkeys(listed)), entry.get("families") or {}
+        # A block without a title has that of the first block of its protocol that has one.
         protocols = entry.get("protocols") or {}
-        titles: dict[str, str] = {}
-        for block in entry["blocks"]:
-            if block.get("title"):
-                titles.setdefault(block["protocol"], block["title"])
+        given = {block["protocol"]: block["title"] for block in entry["blocks"][::-1] if block.get("title")}
+        titles = protocols | given
         groups = [
             Group(
                 block["protocol"],
                 block["metric"],
-                block.get("title")
-                or titles.get(block["protocol"])
-                or protocols.get(block["protocol"])
-                or block["protocol"],
+                block.get("title") or titles.get(block["protocol"]) or block["protocol"],
                 tuple(block["bits"]),
                 tuple(in_order(block.get("methods") or entry["methods"], methods, families)),
             )
@@ -219,7 +215,7 @@ class Table:
                 name: ProtocolSettings(**_given(ProtocolSettings, of) | {"published": of})
                 for name, of in (entry.get("settings") or {}).items()
             },
-            tunings={_run_cell(of): Tuning.from_json(of) for of in entry.get("budgets") or ()},
+            tunings={_run_cell(of): Tuning(of["trials"], of["budget"]) for of in entry.get("budgets") or ()},
             published=tuple(entry.get("published") or ()),
             reference_lines=tuple(entry.get("reference_lines") or ()),
             sources=tuple(Source.from_json(of) for of in settings.get("published") or ()),

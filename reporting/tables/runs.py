@@ -44,10 +44,6 @@ class Tuning:
     trials: int
     budget: str
 
-    @classmethod
-    def from_json(cls, given: Mapping) -> "Tuning":
-        return cls(given["trials"], given["budget"])
-
 
 @dataclass(frozen=True)
 class Run:
@@ -98,7 +94,7 @@ class Run:
         return cls(
             **{name: record[name] for name in (*KEY, "status")},
             from_leaderboard=record.get("source") == LEADERBOARD,
-            tuning=None if tuning is None else Tuning.from_json(tuning),
+            tuning=None if tuning is None else Tuning(tuning["trials"], tuning["budget"]),
             fit_seconds=parts.get("fit"),
             encode_seconds=parts.get("encode"),
             log=str(run.get("log") or ""),

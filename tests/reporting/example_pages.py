@@ -110,10 +110,10 @@ def write_pages(folder):
     model = model_of(strange, few, [])
     bare = table_view.TableView(*model, cells(frames.tidy(*model), model[0]), {}, [], {})
     texts = {
-        "one": document.page("A quick table", [view], "snakemake"),
-        "several": document.page("Both", [view, view_of(strange, few)]),
-        "holes": document.page("Holes", [view_of(TABLE | {"name": "holes"}, [])]),
-        "bare": document.page("Bare", [bare]),
+        "one": document.page([view], "snakemake"),
+        "several": document.page([view, view_of(strange, few)]),
+        "holes": document.page([view_of(TABLE | {"name": "holes"}, [])]),
+        "bare": document.page([bare]),
     }
     for name, text in texts.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")

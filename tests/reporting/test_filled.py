@@ -80,7 +80,7 @@ def test_rows_are_marked_where_all_is_from_the_leaderboard_and_cells_elsewhere(t
     assert r"ITQ\S{} &" in text and r"\textsuperscript{\S{}}" in text and text.count(r"\S{}") == 3
     compared = table_of(TABLE), columns.comparisons(*model_of(TABLE, RECORDS))
     view = table_view.TableView(*model_of(TABLE, RECORDS, []), cells(tidy, *compared), {}, [], {})
-    text = document.page("Title", [view])
+    text = document.page([view])
     assert ">ITQ§</th>" in text and ">LSH</th>" in text and ">TALR</th>" in text
     assert text.count('<span class="unseen"> from the leaderboard</span>') == 1
     assert text.count('<td class="reason">leaderboard: not run here') == 7

@@ -84,7 +84,9 @@ def test_every_table_marks_a_mean_that_includes_collapsed_codes():
 def test_the_page_and_every_figure_mark_the_method():
     tidy, frame = frames.tidy(*model_of(TABLE, RECORDS)), health.frame(*model_of(TABLE, RECORDS))
     parts = cells(tidy, table_of(TABLE)), {}, [], {}, frame
-    html = document.page("Small", [table_view.TableView(*model_of(TABLE, RECORDS, []), *parts)])
+    view = table_view.TableView(*model_of(TABLE, RECORDS, []), *parts)
+    assert [entry["name"] for entry in document.content([view, view])["methods"]] == ["LSH", "DTSH‡"]
+    html = document.page([view])
     assert "2 of 3 cells have collapsed codes." in html and f"seed 1 since epoch 8: {REASON}" in html
     assert html.count('<span class="unseen"> collapsed codes</span>') == 4
     assert "Collapsed codes: 1 of 2 seeds" in html

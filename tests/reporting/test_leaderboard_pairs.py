@@ -10,7 +10,6 @@ from models import block, model_of
 
 from reporting import __main__ as reporting
 from reporting import frames
-from reporting.leaderboard import pairs
 from reporting.leaderboard.boards import Boards, as_table
 from reporting.leaderboard.per_query import with_scores
 from reporting.leaderboard.publishing import publish
@@ -22,6 +21,7 @@ from reporting.statistics.samples import against, reversed_pair, sample
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
 from tiebench.paired import difference, holm
+from workflow.documentation.leaderboard_models import Protocol
 
 STYLES = {
     "lsh": {"title": "LSH", "family": "unsupervised"},
@@ -54,7 +54,7 @@ def published(folder, table=TABLE, seeds_of=lambda method: range(5)):
 
 def pairs_of(board, folder):
     table = as_table([board], TABLE["blocks"])
-    return pairs.pairs(board, table, "ap", 8, with_scores(board, folder))
+    return Protocol(board, table, with_scores(board, folder)).pairs[8]
 
 
 @pytest.fixture(scope="module")

@@ -68,6 +68,13 @@ def test_markers_and_dashes_are_those_of_the_figures():
     assert len(shapes) == len(shown)
 
 
+def test_a_page_of_several_tables_lists_methods_as_the_figures_of_the_first_that_has_them():
+    first, second = table(["a", "b"]), table(["b", "c", "a"])
+    found = swatches.swatches([first, second])
+    assert found == swatches.swatches([second]) | swatches.swatches([first])
+    assert found["a"] != swatches.swatches([second])["a"]
+
+
 @pytest.mark.parametrize("marker", sorted(method_styles.DASHES))
 def test_an_outline_has_the_corners_of_the_marker_about_the_middle_of_its_swatch(marker):
     outline = swatches.marker_outline(marker, 6.0)

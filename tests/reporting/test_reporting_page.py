@@ -8,7 +8,6 @@ import json
 import math
 import re
 import shutil
-import zlib
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
@@ -158,7 +157,7 @@ def view_of(table=TABLE, these=None, statistics=None, svg=None, **changes):
 
 
 def made(*given, command="", **changes):
-    return document.page(TABLE["title"], [view_of(*given, **changes)], command)
+    return document.page([view_of(*given, **changes)], command)
 
 
 @pytest.fixture(scope="module")
@@ -359,7 +358,7 @@ def test_downloads_are_the_files():
     view = view_of()
     large = "a,b\n" + "1,2\n" * 20_000
     view.files["large.csv"] = large
-    tags = Parsed(document.page("x", [view])).tags
+    tags = Parsed(document.page([view])).tags
     found = {a["download"]: a["href"].split(",", 1) for _, a in tags if "download" in a}
     head, content = found.pop("large.csv.gz")  # offered compressed
     assert head == "data:application/gzip;base64"
@@ -409,22 +408,26 @@ def test_several_tables_share_a_page():
     other = TABLE | {"name": "other table", "title": "Other", "methods": ["a method", "lsh"], "families": {}}
     other["blocks"] = [block("digits", "precision@5", [12])]
     other["blocks"].append(block(bits=[12]))
-    text = document.page("Both", [view_of(claims=CLAIMS), view_of(other)])
+    text = document.page([view_of(claims=CLAIMS), view_of(other)])
     assert text.count("function sortRows") == 1
     parsed = Parsed(text)
     asked, ids = references(parsed.tags, text)
     assert set(asked) <= set(ids) and len(ids) == len(set(ids))
     headings = re.findall(r"<h([1-6])[^>]*>(.*?)</h\1>", text)
-    assert headings[0] == ("1", "Both") and ("2", "Other") in headings and ("3", "Results") in headings
+    assert (
+        headings[0] == ("1", "TieBench report")
+        and ("2", "Other") in headings
+        and ("3", "Results") in headings
+    )
     assert all(int(after) <= int(before) + 1 for (before, _), (after, _) in itertools.pairwise(headings))
     assert {("a", "#small"), ("a", "#other-table")} <= {(tag, a.get("href")) for tag, a in parsed.tags}
     boxes = [a["value"] for tag, a in parsed.tags if tag == "input" and a.get("name") == "method"]
     assert boxes == ["lsh", "talr_ap", "mihash", "a method"]
     assert "Precision@5" in parsed.text and parsed.text.count("How each metric is defined") == 2
-    with pytest.raises(ValueError, match="two tables are named 'small'"):
-        document.page("x", [view_of()] * 2)
-    with pytest.raises(ValueError, match="there is no table"):
-        document.page("x", [])
+    with pytest.raises(ValueError, match="two tables of a page are named 'small'"):
+        document.page([view_of()] * 2)
+    with pytest.raises(ValueError, match="a page needs a table"):
+        document.page([])
 
 
 def references(tags, text):
@@ -487,15 +490,14 @@ SVG = """<?xml version="1.0"?>
 
 
 def test_an_svg_stands_in_the_page_beside_others():
-    own = f"f{zlib.crc32(b'figure-a-table-b-c'):x}"
-    assert str(embedding.inline_svg(SVG, "a table-b_c", 'Of "it"')) == (
+    assert str(embedding.inline_svg(SVG, "a table-b_c", 'Of "it"', "f3")) == (
         '<svg id="figure-a-table-b-c" viewBox="0 0 252 1.5" role="img" aria-label="Of &quot;it&quot;"'
         ' style="--share:0.500"><defs>'
         '<style type="text/css">#figure-a-table-b-c *{stroke-linejoin: round}</style>'
-        f'<clipPath id="{own}-1"><rect x=".1" y="1" width="2" height="1"/></clipPath>'
-        f'<path id="{own}-0" d="m.01-1.24 .99 3.24" style="fill:var(--c332288)"/></defs>'
-        f'<use href="#{own}-0" style="stroke:currentColor"/>'
-        f'<g clip-path="url(#{own}-1)"><text>0.123456 #dot</text></g>'
+        '<clipPath id="f3-1"><rect x=".1" y="1" width="2" height="1"/></clipPath>'
+        '<path id="f3-0" d="m.01-1.24 .99 3.24" style="fill:var(--c332288)"/></defs>'
+        '<use href="#f3-0" style="stroke:currentColor"/>'
+        '<g clip-path="url(#f3-1)"><text>0.123456 #dot</text></g>'
         '<image xlink:href="data:image/png;base64,AAAA"/></svg>'
     )
     dark = STYLES | {"lsh": STYLES["lsh"] | {"colour": "#332288"}}
@@ -526,8 +528,8 @@ def test_the_errors_of_steps_do_not_add_up():
 
 def content(inside):
     """Of an SVG in a page; ids of what is referred to are a."""
-    found = embedding.inline_svg(f'<svg viewBox="0 0 2 1">{inside}</svg>', "x")
-    return re.sub(r"#f[0-9a-f]+-0", "#a", re.search(r"<svg[^>]*>(.*)</svg>", found)[1])
+    found = embedding.inline_svg(f'<svg viewBox="0 0 2 1">{inside}</svg>', "x", "", "f0")
+    return re.sub(r"#f0-0", "#a", re.search(r"<svg[^>]*>(.*)</svg>", found)[1])
 
 
 PAIR = '<use href="#a" x="1"{}/><use href="#a" x="2"{}/>'
@@ -566,7 +568,7 @@ def test_a_style_that_repeats_is_a_class_and_a_picture_stands_once():
 
 def test_something_else_than_an_svg_is_refused():
     with pytest.raises(ValueError, match="figure x: not an SVG"):
-        embedding.inline_svg("<html>", "x")
+        embedding.inline_svg("<html>", "x", "", "f0")
 
 
 @pytest.fixture(scope="module")
@@ -609,7 +611,7 @@ def test_a_view_of_published_files_has_all_of_them(written):
     [claim] = view.claims
     assert all(claim[key] == REFUTED[key] for key in ("claim", "verdict", "elsewhere"))
     assert set(view.files) == {f"small{ending}" for ending in table_files.ENDINGS}
-    text = document.page("x", [view])
+    text = document.page([view])
     assert "0.5123" in Parsed(text).text and repr(float(view.printed.tidy["mean"][0])) in text
 
 

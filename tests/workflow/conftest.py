@@ -182,7 +182,7 @@ class Laboratory:
 
     def page(self, table):
         """The page of a table that was made, without its figures, which take long to draw."""
-        return document.page(table, [published.view(published.read(table, self.results), {})], {})
+        return document.page([published.view(published.read(table, self.results), {})])
 
     def tables(self):
         """Name -> bytes of every CSV of results/."""

@@ -332,6 +332,10 @@ def test_a_page_reads_published_files_and_the_figures_that_its_tables_use(plan, 
     assert settings["tables"][0]["figures"]["tie_ranges"] == "results/figures/tie_ranges_tiny.svg"
     given = "--configfile /x/mine.yaml --config report='[tiny, gains]'"
     assert settings["command"] == f"snakemake --cores all {given} -- results/report.html"
+    tiny["skip"] = ["digits_levels"]
+    for page, told in (("report", " report='[tiny, gains]'"), ("tiny", "")):
+        given = f"--config skip='[digits_levels]'{told} -- results/{page}.html"
+        assert PagePlan(plan()).page_settings(page)["command"] == f"snakemake --cores all {given}"
 
 
 def test_a_table_without_runs_has_no_figures(plan, tiny):

@@ -8,8 +8,6 @@ import pytest
 import yaml
 
 from methods.base.catalogue import catalogue
-from reporting.leaderboard import pairs
-from reporting.leaderboard.per_query import with_scores
 from reporting.statistics.samples import reversed_pair
 from reporting.tables.titles import UNCODED
 from tiebench.leaderboards import stems
@@ -111,9 +109,8 @@ def test_the_script_has_every_pair_as_the_statistics_have_it(name, pages, protoc
     protocol, known = protocols[name], cells_of(name)
     metric = main_metric(known)
     assert sorted(names) == sorted({method for _, method, _ in known} - {UNCODED})
-    scored = with_scores(protocol.board, FOLDER)
     for bits, length in data["lengths"].items():
-        column = pairs.pairs(protocol.board, protocol.table, metric, int(bits), scored)
+        column = protocol.pairs[int(bits)]
         for method, cell in zip(names, length["cells"], strict=True):
             if (row := known.get((metric, method, int(bits)))) is None:
                 assert cell is None or cell[0] is None

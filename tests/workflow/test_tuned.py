@@ -7,6 +7,7 @@ import json
 import pytest
 import yaml
 
+from workflow.configuration.hyperparameters import search_of
 from workflow.configuration.merged import load, merge_tuned
 from workflow.errors import ConfigurationError
 from workflow.plan import targets
@@ -27,7 +28,7 @@ def found(tiny):
     def of(tuned, method="talr_ap", bits=8, protocol="tiny"):
         plan = Plan(load(ROOT, tiny | {"tuned": tuned}))
         cell = Cell(protocol, method, bits)
-        search = plan.search_of(cell)
+        search = search_of(plan.configuration, protocol, method, bits)
         return plan.hyperparameters(cell), search and search["tried"]
 
     return of
@@ -85,7 +86,7 @@ def test_a_choice_replaces_another_as_a_whole():
     assert {"machash", "hashnet"} < set(configuration["tuned"]["digits"])
     plan = Plan(configuration)
     assert plan.hyperparameters(Cell("digits", "dtsh", 24))["learning_rate"] == 0.5
-    assert plan.search_of(Cell("digits", "dpsh", 24)) is None
+    assert search_of(plan.configuration, "digits", "dpsh", 24) is None
 
 
 def test_a_tuning_of_folds_searches_in_each(tiny):
@@ -132,7 +133,7 @@ def test_written_choices_are_a_configuration_that_the_plan_takes(tiny):
     plan = Plan(load(ROOT, tiny | yaml.safe_load(text)))
     assert plan.hyperparameters(Cell("tiny", "talr_ap", 99))["epochs"] == 4
     for method, counts in (("lsh", [1, 1, 1]), ("talr_ap", [2, 2, 2]), ("itq", [2, 3, 3])):
-        found = [plan.search_of(Cell("tiny", method, bits))["tried"] for bits in (8, 16, 24)]
+        found = [search_of(plan.configuration, "tiny", method, bits)["tried"] for bits in (8, 16, 24)]
         assert found == counts
     iterations = [plan.hyperparameters(Cell("tiny", "itq", bits))["iterations"] for bits in (8, 16, 24)]
     assert iterations == [50, 4, 4]

@@ -24,9 +24,9 @@ from workflow.configuration.yaml_reader import read_settings
 # What a protocol has to ask for so that these are scored.
 _OPTION_OF = {"transfer_accuracy": "transfer", "estimated_bytes": "estimated"}
 
-SECTIONS = (
-    *("datasets", "networks", "protocols", "methods", "tuned", "tables", "published", "claims", "tuning"),
-)
+OF_FILES = ("datasets", "networks", "protocols", "methods", "tuned")  # config/<section>.yaml
+OF_FOLDERS = ("tables", "published", "claims", "tuning")  # config/<section>/<name>.yaml
+SECTIONS = (*OF_FILES, *OF_FOLDERS)
 
 
 def check(configuration):

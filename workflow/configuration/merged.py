@@ -20,9 +20,6 @@ from workflow.configuration.sources import Sources
 from workflow.configuration.yaml_reader import check_plain, read_settings
 from workflow.errors import ConfigurationError
 
-SECTIONS = ("datasets", "networks", "protocols", "methods", "tuned")  # config/<section>.yaml
-FOLDERS = ("tables", "published", "claims", "tuning")  # config/<folder>/<name>.yaml
-
 # Keys whose value replaces the repository's as a whole: a mixture of two splits would be nonsense.
 REPLACED = ("split", "affinity", "input", "blocks", "sources", "weights", "space")
 
@@ -38,9 +35,9 @@ def load(root, overrides=None, given=()):
     """
     root = Path(root)
     values = read_settings(root / "config" / "config.yaml")
-    for section in SECTIONS:
+    for section in checks.OF_FILES:
         values[section] = read_settings(root / "config" / f"{section}.yaml")
-    for folder in FOLDERS:
+    for folder in checks.OF_FOLDERS:
         values[folder] = {
             path.stem: read_settings(path) for path in sorted((root / "config" / folder).glob("*.yaml"))
         }
@@ -132,15 +129,15 @@ class Configuration:
         """Raise ConfigurationError that names the value's file and keys. where: the keys, section first."""
         section, *rest = where
         own = self.overrides.get(section)
-        of_entries = section in SECTIONS or section in FOLDERS
+        of_entries = section in checks.SECTIONS
         overridden = section in self.overrides
         if of_entries and rest and isinstance(own, dict):
             overridden = any(str(name) == rest[0] for name in own)
         if overridden:
             file, keys = self._given_by(where), where
-        elif section in SECTIONS:
+        elif section in checks.OF_FILES:
             file, keys = f"config/{section}.yaml", rest
-        elif section in FOLDERS and rest:
+        elif section in checks.OF_FOLDERS and rest:
             file, keys = f"config/{section}/{rest[0]}.yaml", rest[1:]
         else:
             file, keys = "config/config.yaml", where

@@ -1,11 +1,12 @@
 """What the page of a protocol has of every two methods, for the script, which only looks it up."""
 
+import itertools
 import json
 import math
 
 from markupsafe import Markup
 
-from reporting.statistics.samples import Pair, against, reversed_pair
+from reporting.statistics.samples import Pair, against
 from reporting.tables.runs import PARTS, collapsed_runs
 from reporting.tables.titles import family_title
 from tiebench.leaderboards import rate_words
@@ -28,12 +29,8 @@ def data(protocol: Protocol) -> Markup:
     over: dict[str, int] = {}
     methods = protocol.methods()
     for bits, of in protocol.pairs.items():
-        compared = []
-        for place, one in enumerate(methods):
-            others = against(of, one, methods[place + 1 :])
-            for other in methods[place + 1 :]:
-                pair = others.get(other)
-                compared.append(_pair_data(reversed_pair(pair), over) if pair else None)
+        pairs = (against(of, other, [one]).get(one) for one, other in itertools.combinations(methods, 2))
+        compared = [_pair_data(pair, over) if pair else None for pair in pairs]
         cells = [_cell_data(protocol, method, bits) for method in methods]
         lengths[str(bits)] = {"cells": cells, "pairs": compared}
     shown = {

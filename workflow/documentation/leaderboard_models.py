@@ -8,12 +8,12 @@ from pathlib import Path
 
 from reporting import figures
 from reporting.drawing.axes import NothingToDraw
-from reporting.leaderboard import Board, pairs
+from reporting.leaderboard import Board
 from reporting.leaderboard.boards import Boards, as_table, main_metric, other_metrics, results_of
 from reporting.page.table_view import Drawing, TableView
 from reporting.printed.cells import Cell, Cells, cells
 from reporting.statistics import columns
-from reporting.statistics.samples import Pair
+from reporting.statistics.samples import Pair, all_pairs, sample
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results, Run
 from reporting.tables.titles import EN_DASH, UNCODED
@@ -82,9 +82,17 @@ class Protocol:
 
     @functools.cached_property
     def pairs(self) -> dict[int, dict[tuple[str, str], Pair]]:
-        """Bits -> all pairs of methods by the main metric."""
-        metric = self.main.metric
-        return {bits: pairs.pairs(self.board, self.table, metric, bits, self.runs) for bits in self.main.bits}
+        """Bits -> all pairs of methods with scores by the main metric, each once, in the board's order."""
+        found = {}
+        for bits in self.main.bits:
+            every = {
+                method: sample(self.results.cell(self.name, method, bits), self.main.metric)
+                for method in self.board.methods
+            }
+            samples = {method: of for method, of in every.items() if of is not None}
+            ranked = {method for method in samples if self.table.competes(method, self.name)}
+            found[bits] = all_pairs(samples, ranked)
+        return found
 
     @functools.cached_property
     def printed(self) -> Cells:

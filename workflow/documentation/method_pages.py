@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from methods.base.catalogue import MethodMetadata
+from reporting.tables.titles import COLLAPSED, EN_DASH
 from workflow.configuration.yaml_reader import read_settings
 from workflow.documentation.leaderboard_models import Protocol
 
@@ -30,7 +31,6 @@ DESCRIBED = {
     "HashingMethod": "methods.base.HashingMethod",
     "DeepHashing": "methods.base.deep.DeepHashing",
 }
-_MISSING = "–"
 _LINK = re.compile(r"\]\((?![a-z]+:)")  # the beginning of a link to a page of docs/
 
 
@@ -154,7 +154,7 @@ def _table(about, names, settings):
             f"`{name}`",
             f"`{about.parameters[name]}`".replace("|", "\\|"),
             f"`{about.defaults[name]}`" if name in about.defaults else "",
-            f"`{chosen[name]!r}`" if name in chosen and name != "by_bits" else "",
+            f"`{chosen[name]!r}`" if name in chosen else "",
             _choices(space.get(name)),
         ]
         rows.append(f"| {' | '.join(cells)} |")
@@ -217,13 +217,13 @@ def _rows(about, variants, protocols):
 
 def _mean(row):
     if row is None or math.isnan(row.mean):
-        return _MISSING
+        return EN_DASH
     spread = "" if math.isnan(row.std) else f" ± {row.std:.3f}"
-    return f"{row.mean:.3f}{spread}" + (" ‡" if row.collapsed else "")
+    return f"{row.mean:.3f}{spread}" + (f" {COLLAPSED}" if row.collapsed else "")
 
 
 def _range(low, high):
-    return _MISSING if low is None or high is None else f"{low.mean:.3f}–{high.mean:.3f}"
+    return EN_DASH if low is None or high is None else f"{low.mean:.3f}{EN_DASH}{high.mean:.3f}"
 
 
 # -- what the pages are made from -----------------------------------------------------------------------

@@ -153,8 +153,10 @@ class PagePlan:
         words = ["snakemake --cores all"]
         if configfiles:
             words.append(f"--configfile {' '.join(map(str, configfiles))}")
-        if page == "report" and "report" in self.plan.configuration.overrides:
-            words.append(f"--config report='[{', '.join(self.plan['report'])}]'")
+        given = self.plan.configuration.overrides
+        told = [key for key in ("skip", "report") if key in given and (key == "skip" or page == "report")]
+        if told:
+            words.append("--config " + " ".join(f"{key}='[{', '.join(self.plan[key])}]'" for key in told))
         words += ["--"] * (len(words) > 1) + [f"results/{page}.html"]
         return {"tables": tables, "command": " ".join(words)}
 

@@ -270,18 +270,13 @@ class Plan(DataPlan):
             chosen["device"] = self["device"]
         return chosen
 
-    def search_of(self, cell):
-        """The search that chose a cell's settings, `tried` being its trials at this length and `of` the
-        method that they were of, or None."""
-        return search_of(self.configuration, cell.protocol, cell.method, cell.bits)
-
     def budget(self, cell):
         """The trials that a cell's settings had, and what the search was allowed in words. Of a protocol of
         several folds: of the fold with the most trials, and of each."""
         if cell.method in self.configuration.external_methods():
             return {"trials": 1, "budget": ELSEWHERE}
         names = self.configuration.members(cell.protocol)
-        searches = [self.search_of(replace(cell, protocol=name)) for name in names]
+        searches = [search_of(self.configuration, name, cell.method, cell.bits) for name in names]
         words = dict.fromkeys(
             AS_GIVEN if search is None else budget_words(search, cell.method) for search in searches
         )
@@ -354,10 +349,8 @@ class Plan(DataPlan):
         Also of lengths that no table asks for: a job whose group shrinks keeps its settings.
         """
         lengths = together or self.together(protocol, int(bits))
-        entry, asked = (
-            self.entry("protocols", protocol),
-            {"raw_scores": "asymmetric", "estimates": "estimated"},
-        )
+        entry = self.entry("protocols", protocol)
+        asked = {"raw_scores": "asymmetric", "estimates": "estimated"}
         more = {key: True for key, option in asked.items() if entry[option]}
         chosen = {length: self.hyperparameters(Cell(protocol, method, length)) for length in lengths}
         hidden = {"database_labels": False} if self.split_kind(protocol).said.unseen else {}

@@ -12,9 +12,8 @@ def work(options):
 
     table = Table.from_json(options.settings)
     results = table_results(table, also=figures.describe(options.figure).needs)
-    given = table.figures.get(options.figure) or {}
     try:
-        figure = figures.draw(options.figure, table, results, **given)
+        figure = figures.draw(options.figure, table, results)
     except axes.NothingToDraw as error:  # say because all cells are refused: the page leaves it out
         _job.log.warning("%s", error)
         figure = axes.message(str(error))

@@ -15,8 +15,7 @@ def work(options):
         published.view(published.read(shown["name"]), drawn=shown["figures"], gallery_file=shown["gallery"])
         for shown in settings["tables"]
     ]
-    title = "TieBench report" if len(views) > 1 else views[0].table.heading
-    write_text(options.output, document.page(title, views, settings["command"]))
+    write_text(options.output, document.page(views, settings["command"]))
     _job.log.info("page: %s", Path(options.output).resolve())
 
 
