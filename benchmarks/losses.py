@@ -179,4 +179,4 @@ def _first_call(report):
     report.rows(head, [[*map(duration, seconds)]])
     quantity = "first loss of a process, kernels cached: pause"
     report.target(quantity, "at most 1 s", duration(probe.pause(seen)))
-    report.wait("first loss of a process, kernels cached: pause", duration(probe.pause(seen)))
+    report.wait(quantity, duration(probe.pause(seen)))

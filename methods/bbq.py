@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods.base import Refusal
+from methods.base import Refusal, check_settings
 from methods.base.estimates import EstimatedHashing
 
 
@@ -31,7 +31,7 @@ class BBQ(EstimatedHashing):
     learned = ("mean",)
 
     def fit(self, training_set):
-        self.refuse_bad_query_bits()
+        check_settings(self)
         items = training_set.items.reshape(len(training_set), -1)
         if self.bits > items.shape[1]:
             raise Refusal(

@@ -12,6 +12,7 @@ from torch.nn.functional import cross_entropy, normalize
 
 from methods.base.deep import DeepHashing
 from methods.learners.straight_through import sign_straight_through
+from methods.learners.views import noisy_view
 
 _LEAST = 1e-8
 
@@ -68,12 +69,7 @@ class CIBHash(DeepHashing):
     def augment(self, items, generator):
         if self.backbone is not None:
             return super().augment(items, generator)
-        # Drawn in float32: drawing takes longer than the network's step.
-        shape = tuple(items.shape)
-        kept = torch.from_numpy(generator.random(shape, "float32") >= self.view_dropout).to(items.device)
-        noise = torch.from_numpy(generator.standard_normal(shape, "float32"))
-        scale = self.view_noise * items.square().mean().sqrt()
-        return items * kept / (1 - self.view_dropout) + scale * noise.to(items.device)
+        return noisy_view(items, self.view_dropout, self.view_noise, generator)
 
     def loss(self, outputs, batch):
         first, other = torch.sigmoid(outputs), torch.sigmoid(batch.second)

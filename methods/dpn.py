@@ -7,6 +7,7 @@ IJCAI 2020. Read from kamwoh/DPN, a re-implementation by an author.
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import torch
 
 from methods.base.heads import hash_layer
@@ -73,11 +74,10 @@ class DPN(ClassCodeHashing):
         if not self.update_every or epoch == 0 or epoch % self.update_every:
             return
         scores = torch.from_numpy(self.raw_scores(training_set.items)).to(codes.device)
-        labels = torch.arange(len(training_set)).numpy()
-        rows = torch.from_numpy(training_set.label_rows(labels)) > 0
+        labels = torch.from_numpy(training_set.label_rows(np.arange(len(training_set)))) > 0
         updated = codes.clone()
         for number in range(len(updated)):
-            own = scores[rows[:, number].to(scores.device)]
+            own = scores[labels[:, number].to(scores.device)]
             if len(own):
                 losses = (self.margin - own * codes[number]).clamp(min=0).sum(dim=1)
                 best = losses.argsort(stable=True)[: max(1, round(self.update_share * len(own)))]

@@ -7,11 +7,10 @@ code: MATLAB (MatConvNet), and jiangqy/DPSH-pytorch.
 from dataclasses import dataclass
 from types import SimpleNamespace
 
-import numpy as np
 import torch
 
 from methods.base.deep import DeepHashing
-from methods.base.supervision import kept_matrix, similar_share
+from methods.base.supervision import kept_matrix, similar_share, similar_to_all
 from methods.relations.likelihood import likelihood_and_slope, with_gradient
 
 _ITEMS_AT_ONCE = 1024  # so that what is computed about a batch and them stays in the cache
@@ -66,11 +65,7 @@ class DPSH(DeepHashing):
         )
 
     def batch_affinity(self, training, indices):
-        """Similarity of the batch with all training items: bool (M, n)."""
-        if training.memory.similar is not None:
-            return training.memory.similar[indices]
-        training_set = training.training_set
-        return training_set.affinity(indices, np.arange(len(training_set))) > 0
+        return similar_to_all(training.training_set, indices, training.memory.similar)
 
     def loss(self, outputs, batch):
         """J over the pairs of the batch with all items, per pair; the affinity: bool or integers (M, n).

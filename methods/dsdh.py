@@ -13,7 +13,7 @@ import torch
 
 from methods.base.deep import DeepHashing
 from methods.base.labels import label_matrix
-from methods.base.supervision import kept_matrix, similar_share
+from methods.base.supervision import kept_matrix, similar_share, similar_to_all
 from methods.learners.discrete import descend
 from methods.relations.likelihood import likelihood_and_slope, with_gradient
 
@@ -89,11 +89,7 @@ class DSDH(DeepHashing):
         )
 
     def batch_affinity(self, training, indices):
-        """Similarity of the batch with all training items: bool (M, n)."""
-        if training.memory.similar is not None:
-            return training.memory.similar[indices]
-        training_set = training.training_set
-        return training_set.affinity(indices, np.arange(len(training_set))) > 0
+        return similar_to_all(training.training_set, indices, training.memory.similar)
 
     def start_epoch(self, training):
         super().start_epoch(training)

@@ -17,8 +17,6 @@ from methods.learners.graph_cuts import BlockCuts
 from methods.learners.trees import TreeHashing
 from methods.relations.pairs import make_blocks, sample_pairs
 
-LOSSES = ("hinge", "ksh", "bre")
-
 
 @dataclass(kw_only=True)
 class FastHash(TreeHashing):

@@ -60,7 +60,7 @@ class FSDH(KernelHashing):
         places, classes = single_labels(training_set, "fsdh")
         generator = np.random.default_rng(self.seed)
         items = training_set.items.reshape(len(training_set), -1).astype(np.float64)
-        self.anchor_items = draw_anchors(items, self.anchors, generator, "fsdh")
+        self.anchor_items = draw_anchors(items, self.anchors, generator)
         self.variance = self.sigma**2
         centres = make_centres(self.centres, len(classes), self.bits, generator)
         self.unused = constant_bits(centres)

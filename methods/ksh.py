@@ -64,7 +64,7 @@ class KSH(KernelHashing):
         if len(rows) < 2:
             raise Refusal(f"ksh learns from pairs: it needs at least 2 training items, there are {len(rows)}")
         items = training_set.items.reshape(len(training_set), -1)
-        self.anchor_items = draw_anchors(items, self.anchors, generator, "ksh")
+        self.anchor_items = draw_anchors(items, self.anchors, generator)
         items = items[rows].astype(np.float64)
         self.variance = mean_squared_distance_to(items, self.anchor_items, "ksh")
         values = gaussian_kernel(items, self.anchor_items, self.variance)

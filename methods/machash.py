@@ -116,7 +116,6 @@ class MACHash(HashingMethod):
             if apart == 0 or iteration == self.iterations:
                 break
             mu = mu * self.mu_factor if mu else self.mu
-            before = codes.copy()
             steps.improve(codes, mu, hashed)
         # Regularised SVMs that follow codes that follow them may drift: what counts is h's own objective.
         self.set_state(learned)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from methods.base import check_settings
 from methods.base.estimates import EstimatedHashing
 from methods.learners.linear import signs_of_projections
 
@@ -36,7 +37,7 @@ class RaBitQ(EstimatedHashing):
     learned = ("mean", "projections", "chances")
 
     def fit(self, training_set):
-        self.refuse_bad_query_bits()
+        check_settings(self)
         items = training_set.items.reshape(len(training_set), -1)
         self.mean = items.mean(axis=0, dtype=np.float64)
         generator = np.random.default_rng(self.seed)

@@ -66,7 +66,7 @@ class SDH(KernelHashing):
         generator = np.random.default_rng(self.seed)
         items = training_set.items.reshape(len(training_set), -1).astype(np.float64)
         self.variance = self.sigma**2
-        chosen = draw_anchors(items, self.anchors, generator, "sdh")
+        chosen = draw_anchors(items, self.anchors, generator)
         inputs = np.hstack([gaussian_kernel(items, chosen, self.variance), np.ones((len(items), 1))])
         codes = np.where(generator.random((len(items), self.bits)) < 0.5, 1.0, -1.0)
         functions = ridge_regression(inputs, codes, self.ridge)

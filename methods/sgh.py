@@ -56,7 +56,7 @@ class ScalableGraphHashing(HashingMethod):
         items = training_set.items.reshape(len(training_set), -1).astype(np.float64)
         self.mean = items.mean(axis=0)
         items = _unit_length(items - self.mean)
-        self.anchor_items = draw_anchors(items, self.anchors, generator, "sgh")
+        self.anchor_items = draw_anchors(items, self.anchors, generator)
         self.variance = mean_squared_distance_to(items, self.anchor_items, "sgh")
         values = gaussian_kernel(items, self.anchor_items, self.variance)
         self.value_means = values.mean(axis=0)

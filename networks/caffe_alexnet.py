@@ -11,12 +11,6 @@ from networks.layers.five_convolutions import FiveConvolutions, Normalisation
 class CaffeAlexNet(FiveConvolutions):
     """See `FiveConvolutions`; images are 227 x 227."""
 
-    options = {
-        "channels": "outputs of the five convolutions, for a smaller network",
-        "width": "outputs of the two fully connected layers, default 4096",
-        "average_image": "RGB 0-255 that is subtracted: three values, or (3, size, size)",
-    }
-
     side = 227
     full_channels = (96, 256, 384, 384, 256)
     groups = (1, 2, 1, 2, 2)

@@ -7,12 +7,6 @@ from networks.layers.five_convolutions import FiveConvolutions, Normalisation
 class VGGF(FiveConvolutions):
     """See `FiveConvolutions`; images are 224 x 224."""
 
-    options = {
-        "channels": "outputs of the five convolutions, for a smaller network",
-        "width": "outputs of the two fully connected layers, default 4096",
-        "average_image": "RGB 0-255 that is subtracted: three values, or (3, size, size)",
-    }
-
     side = 224
     full_channels = (64, 256, 256, 256, 256)
     normalisation = Normalisation(5, 2.0, 1e-4, 0.75)

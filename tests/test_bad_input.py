@@ -343,7 +343,7 @@ def codes_of_terabytes(folder):
     return scored(zipped(folder / "codes.npz", [*data, ("query.npy", header((10**12, 13), "|u1"))]))
 
 
-@case("codes", "a folder with a .npy cut short", "query.npy", "not a readable .npy file")
+@case("codes", "a folder with a .npy cut short", "query.npy", "not a NumPy array")
 def cut_folder(folder):
     for name, array in PLAIN.items():
         np.save(folder / f"{name}.npy", array)

@@ -150,6 +150,12 @@ def test_constants_of_a_file_and_attributes_of_a_class_say_the_same(broken):
     assert found.classes["_Half"].fields == {"size": "int"}
 
 
+def test_a_class_that_takes_the_name_of_the_class_it_is_derived_from_is_refused(broken):
+    kind = Kind("thing", "datasets", Path(), SAYS, base="HashingMethod")
+    with pytest.raises(ValueError, match="LSH has the name of one of its bases"):
+        broken(kind, "from methods.lsh import LSH\nclass LSH(LSH): ...\n").said  # noqa: B018
+
+
 @pytest.mark.parametrize(
     ("base", "change", "message"),
     [
@@ -167,6 +173,7 @@ def test_constants_of_a_file_and_attributes_of_a_class_say_the_same(broken):
             "must define one class derived from HashingMethod, found: none",
         ),
         ("HashingMethod", ("_Half", "Half"), "found: Half, Whole"),
+        ("HashingMethod", ("Whole", "DeepHashing"), "DeepHashing has the name of one of its bases"),
         ("ImageNetwork", ("", ""), "must define one class derived from ImageNetwork, found: none"),
     ],
 )

@@ -74,12 +74,7 @@ _MODULES = {
     "training": "training",
 }
 
-__all__ = ["Health", "RunScores", "Scores", "__version__", "affinities", "codes", "collapse", "comparison",
-           "counting", "diagnostics", "distributed", "exact", "export", "health", "histograms",
-           "in_order", "inputs", "leaderboards", "lookup", "lookup_cost", "losses", "metrics", "neighbours",
-           "on_device", "packing", "parts", "prefixes", "radius", "rankings", "relaxed",
-           "rescoring", "runs", "score", "score_array", "score_run", "scoring", "search",
-           "splits", "ties", "training"]  # fmt: skip
+__all__ = ["__version__"] + list(_FUNCTIONS) + list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:

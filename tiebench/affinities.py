@@ -1,5 +1,6 @@
 """Affinities of queries with a database: what a pair is worth, as levels, block by block."""
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -61,7 +62,7 @@ class SparseJudgements:
             row, column = divmod(twice[0], self.shape[1])
             raise ValueError(f"query {row} and item {column} are judged twice")
 
-    @property
+    @functools.cached_property
     def levels(self) -> NDArray[np.int64]:
         """The affinity values, int64 (V,), ascending, 0 among them."""
         return np.unique(np.append(self.values, [0, 1]))
@@ -164,7 +165,7 @@ class SharedLabels:
                 f"{self.database.shape[1]}"
             )
 
-    @property
+    @functools.cached_property
     def levels(self) -> NDArray[np.int64]:
         """The affinity values, int64 (V,), ascending: up to the most labels that a query has."""
         most = int(min(self.query.sum(1).max(initial=0), self.database.sum(1).max(initial=0)))

@@ -142,17 +142,22 @@ class Plugin:
         Raises
         ------
         ValueError
-            One line that names the file, if it does not define exactly one such class.
+            One line that names the file, if it does not define exactly one such class, or one that has the
+            name of a base.
         """
-        lines = [dict(_line(name, self.source)) for name in self.source.classes if name[0] != "_"]
-        found = [line for line in lines if self.kind.base in line]
+        lines = [list(_line(name, self.source)) for name in self.source.classes if name[0] != "_"]
+        found = [line for line in lines if self.kind.base in dict(line)]
         if len(found) != 1:
-            names = ", ".join(next(iter(line)) for line in found) or "none"
+            names = ", ".join(line[0][0] for line in found) or "none"
             raise ValueError(
                 f"{self.path}: must define one class derived from {self.kind.base}, found: {names} (a file of"
                 " helpers has a name with a leading underscore)"
             )
-        return found[0]
+        classes: dict[str, Body] = {}
+        for name, body in found[0]:
+            if classes.setdefault(name, body) is not body:
+                raise ValueError(f"{self.path}: {name} has the name of one of its bases")
+        return classes
 
     @functools.cached_property
     def said(self) -> SimpleNamespace:
@@ -278,12 +283,15 @@ def _assign(found: Body, target: ast.expr, value: ast.expr) -> None:
                 found.computed.add(name.id)
 
 
-def _line(name: str, module: Body) -> Iterator[tuple[str, Body]]:
-    """A class that a module knows by a name, and its bases, nearest first, as far as they are in `ROOT`."""
-    if name in module.classes:
+def _line(name: str, module: Body, inside: tuple[str, ...] = ()) -> Iterator[tuple[str, Body]]:
+    """A class that a module knows by a name, and its bases, nearest first, as far as they are in `ROOT`.
+
+    inside: classes of the module whose bases are looked for: a base of the same name is one that it imports.
+    """
+    if name in module.classes and name not in inside:
         yield name, module.classes[name]
         for base in module.classes[name].bases:
-            yield from _line(base, module)
+            yield from _line(base, module, (*inside, name))
         return
     first, _, rest = name.partition(".")
     if first in module.imports:

@@ -150,7 +150,8 @@ def read_lines(path: AnyPath) -> list[dict[str, Any]]:
 
 
 def read_array(path: AnyPath, memory_map: bool = False) -> np.ndarray:
-    """The array of an .npy file. Raises ValueError that names the file if it is not one."""
+    """The array of an .npy file. Raises OSError if it cannot be opened, ValueError that names it if it is no
+    array."""
     try:
         return np.load(path, mmap_mode="r" if memory_map else None, allow_pickle=False)
     except Exception as error:
@@ -214,14 +215,11 @@ def read_npz(path: AnyPath, names: Collection[str] | None = None) -> dict[str, n
 
 
 def read_folder(folder: AnyPath, names: Collection[str]) -> dict[str, np.ndarray]:
-    """Name -> memory-mapped array of the files `<name>.npy` present in a folder; raises as `read_npz`."""
+    """Name -> memory-mapped array of the files `<name>.npy` present in a folder; raises as `read_array`."""
     arrays = {}
     for path in [Path(folder, f"{name}.npy") for name in names]:
         if path.exists():
-            try:
-                arrays[path.stem] = np.load(path, mmap_mode="r", allow_pickle=False)
-            except Exception as error:
-                raise ValueError(f"{path} is not a readable .npy file: {one_line(error)}") from error
+            arrays[path.stem] = read_array(path, memory_map=True)
     return arrays
 
 

@@ -135,7 +135,7 @@ def _marker(over, colour):
 
 
 def _legend(figure, found, height):
-    """What the marks mean, where more than one kind stands in the figure; a single kind is named alone."""
+    """What the marks mean, of each kind that stands in the figure."""
     kinds = [over for over in MARKERS if any(line.over == over for line in found.lines)]
     axes = figure.add_axes((0, 0, 1, (LINE + 0.04) / height))
     axes.set_axis_off()

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from tiebench.affinities import MAX_AFFINITY
 from tiebench.rankings import exact, in_order, radius
 from tiebench.values import cutoffs
-
-_LARGEST_AFFINITY = 255.0  # `affinities.MAX_AFFINITY`, without loading the kernels
 
 SYMBOLS = {"cutoff": "K", "radius": "R"}  # how a name writes its parameter: "ap@K"
 
@@ -123,7 +122,7 @@ METRICS: dict[str, Metric] = {
             compute=exact.weighted_average_precision,
             in_order=in_order.weighted_average_precision,
             binary="ap",
-            high=_LARGEST_AFFINITY,
+            high=float(MAX_AFFINITY),
         ),
         Metric(
             name="r_precision",
@@ -210,7 +209,7 @@ METRICS: dict[str, Metric] = {
             compute=exact.average_cumulative_gain,
             in_order=in_order.average_cumulative_gain,
             binary="precision@K",
-            high=_LARGEST_AFFINITY,
+            high=float(MAX_AFFINITY),
         ),
         Metric(
             name="precision_radius_R",

@@ -10,13 +10,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from tiebench._compiled import NUMBA
-from tiebench.affinities import Affinity, SparseJudgements
-from tiebench.codes.packing import check_bits, check_packed
-from tiebench.counting.histograms import SLICED_BITS, JointHistograms, joint_histograms
+from tiebench.affinities import Affinity, SparseJudgements, check_affinity, checked_blocks
+from tiebench.codes.packing import as_words, check_bits, check_packed
+from tiebench.counting.histograms import (
+    BLOCK_PAIRS,
+    SLICED_BITS,
+    JointHistograms,
+    joint_histograms,
+    share_queries,
+)
 from tiebench.scoring import Scores, score_histograms
 from tiebench.values import as_array, cutoffs, integer
-
-_BLOCK_PAIRS = 1 << 22  # pairs whose affinities are held at once
 
 
 def cut_codes(codes: np.ndarray, bits: int) -> np.ndarray:
@@ -85,15 +89,12 @@ def prefix_histograms(
 
 
 def _in_one_pass(query, database, affinity, lengths, threads):
-    from tiebench.affinities import check_affinity, checked_blocks
-    from tiebench.codes.packing import as_words
     from tiebench.counting import popcount
-    from tiebench.counting.histograms import share_queries
 
     levels = check_affinity(affinity, len(query), len(database))
     query_words, database_words = as_words(query), np.ascontiguousarray(as_words(database).T)
     counts = np.zeros((len(query), len(lengths), len(levels), lengths[-1] + 1), np.int64)
-    step = max(popcount.QUERIES, _BLOCK_PAIRS // len(database))
+    step = max(popcount.QUERIES, BLOCK_PAIRS // len(database))
     level_of = checked_blocks(affinity, len(database))
     prefixes = np.array(lengths, np.int64)
 

@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 
 from datasets.readers.archives import is_zip, streams
-from datasets.readers.image_lists import as_matrix, is_list, merged, numbered, read_list
+from datasets.readers.image_lists import as_matrix, is_list, merged, ranks, read_list
 from datasets.readers.json_arrays import array_elements
 from datasets.readers.photographs import Labelled, PhotographLoader
 from datasets.readers.texts import matched, shown, texts_among
@@ -81,7 +81,7 @@ def _labelled(sources: list[Path], photographs: bool) -> Labelled:
     names = [name for name, keep in zip(every, labelled) if keep]
     if not names:
         raise ValueError("the labels of COCO give no image any category")
-    given, split_names = (None, None) if parts is None else numbered([parts[name] for name in names])
+    split_names, given = (None, None) if parts is None else ranks([parts[name] for name in names])
     return Labelled(names, pictures, labels[labelled], CATEGORIES, given, split_names)
 
 

@@ -21,6 +21,7 @@ from PIL import Image
 from datasets.description import Description
 from datasets.files import creating_items
 from datasets.readers.archives import DamagedArchiveError, existing, members
+from datasets.readers.image_lists import ranks
 from datasets.readers.pictures import (
     IMAGES_A_VIEW,
     SECONDS_BETWEEN_REPORTS,
@@ -288,13 +289,6 @@ def _reached_by_links_too(source: Path, names: Iterable[str]) -> list[str]:
         elif other != name:
             doubles.append(name)
     return doubles
-
-
-def ranks(values: list[str]) -> tuple[list[str], np.ndarray]:
-    """The distinct values sorted, and the rank of each value, int64."""
-    distinct = sorted(set(values))
-    rank = {value: index for index, value in enumerate(distinct)}
-    return distinct, np.array([rank[value] for value in values], np.int64)
 
 
 def _compiled(paths: object, needs_class: bool = True) -> re.Pattern:

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.readers.image_lists import as_matrix, is_list, merged, numbered, read_list
+from datasets.readers.image_lists import as_matrix, is_list, merged, ranks, read_list
 from datasets.readers.photographs import Labelled, PhotographLoader
 from datasets.readers.texts import matched, shown, texts_among
 from tiebench.messages import did_you_mean
@@ -73,7 +73,7 @@ def _labelled(
     if not kept.any():
         raise ValueError(f"option items: {items} leaves no image of MIRFLICKR")
     names = [f"im{row + 1}.jpg" for row in np.flatnonzero(kept)]
-    given, split_names = (None, None) if parts is None else numbered([parts[name] for name in names])
+    split_names, given = (None, None) if parts is None else ranks([parts[name] for name in names])
     return Labelled(names, pictures, labels[kept], class_names, given, split_names)
 
 

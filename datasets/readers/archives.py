@@ -65,10 +65,8 @@ def existing(sources: Iterable[Path]) -> list[Path]:
 
 def existing_files(sources: Iterable[Path], what: str = "file") -> list[Path]:
     """The sources as paths, all of files; `what` they must be. Raises as `existing`."""
-    paths = [Path(source) for source in sources]
+    paths = existing(sources)
     for path in paths:
-        if not path.exists():
-            raise FileNotFoundError(f"{path}: no such file")
         if not path.is_file():
             raise ValueError(f"{path}: must be a {what}")
     return paths

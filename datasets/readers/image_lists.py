@@ -103,11 +103,11 @@ def as_matrix(labels: Sequence[str]) -> np.ndarray:
     return joined.reshape(len(labels), -1)
 
 
-def numbered(parts: Sequence[str]) -> tuple[np.ndarray, list[str]]:
-    """int64 (n,), the place of each part among the names; and the names of the parts that occur, sorted."""
-    names = sorted(set(parts))
-    number = {name: index for index, name in enumerate(names)}
-    return np.array([number[part] for part in parts], np.int64), names
+def ranks(values: Sequence[str]) -> tuple[list[str], np.ndarray]:
+    """The distinct values sorted, and the rank of each value, int64 (n,)."""
+    distinct = sorted(set(values))
+    rank = {value: index for index, value in enumerate(distinct)}
+    return distinct, np.array([rank[value] for value in values], np.int64)
 
 
 def _files(lists: Mapping[str, Text], kind: str) -> list[Text]:

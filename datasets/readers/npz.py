@@ -5,7 +5,7 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from lzma import LZMAError
 from pathlib import Path
@@ -149,10 +149,15 @@ def _decoded(path: Path, name: str, values: np.ndarray) -> np.ndarray:
         raise ValueError(
             f"{path}: array '{name}' holds bytes that are not text ({one_line(error)})"
         ) from error
+    check_printable(path, name, texts)
+    return np.asarray(values, np.str_)
+
+
+def check_printable(path: Path, name: str, texts: Iterable[str]) -> None:
+    """Raise ValueError, one line that names the file, for a text that cannot be a name."""
     for place, text in enumerate(texts):
         if not text or not text.isprintable():
             raise ValueError(f"{path}: {name}[{place}] is {short(ascii(text))}; it must be printable text")
-    return np.asarray(values, np.str_)
 
 
 def short(value: object) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from methods import base
-from methods.base import HashingMethod, Refusal
+from methods.base import HashingMethod
 
 
 @dataclass(kw_only=True)
@@ -28,6 +28,8 @@ class EstimatedHashing(HashingMethod):
     its largest; null keeps them as they are.
     """
 
+    bounds = {"query_bits": "[1, 8]"}
+
     query_bits: int | None = 4
 
     @abstractmethod
@@ -41,11 +43,6 @@ class EstimatedHashing(HashingMethod):
     @abstractmethod
     def roundings(self) -> np.ndarray | float:
         """What is added to coordinates, in steps, before they are cut to integers: (bits,) or one number."""
-
-    def refuse_bad_query_bits(self) -> None:
-        """Raise `Refusal` for what `query_bits` cannot be."""
-        if self.query_bits is not None and not 1 <= self.query_bits <= 8:
-            raise Refusal(f"query_bits must be from 1 to 8, or null, not {self.query_bits}")
 
     def query_vectors(self, queries: Any) -> NDArray[np.float32]:
         """s of queries, rounded to `query_bits`: (Q, bits)."""

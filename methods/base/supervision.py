@@ -29,6 +29,13 @@ def kept_matrix(training_set, convert, dtype):
     return kept
 
 
+def similar_to_all(training_set, indices, kept):
+    """Whether items of some indices (M,) are similar to all items: bool (M, n). kept: of `kept_matrix`."""
+    if kept is not None:
+        return kept[indices]
+    return training_set.affinity(indices, np.arange(len(training_set))) > 0
+
+
 def refuse_no_triplets(training_set, convert=np.asarray):
     """Raises `Refusal` unless some item has two levels of convert(affinity) to others: else no item ranks the
     others, and no two pairs of an item differ."""

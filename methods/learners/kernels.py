@@ -27,13 +27,8 @@ def gaussian_kernel(items, anchors, variance):
     return np.exp(values, out=values)
 
 
-def draw_anchors(items, count, generator, name):
-    """`count` different items, all of them where there are fewer: float64 (m, d).
-
-    name: of the method, for the `Refusal` raised where `count` is not positive.
-    """
-    if count < 1:
-        raise Refusal(f"{name}: anchors must be at least 1, not {count}")
+def draw_anchors(items, count, generator):
+    """`count` different items, all of them where there are fewer: float64 (m, d)."""
     rows = generator.choice(len(items), min(count, len(items)), replace=False)
     return np.asarray(items[np.sort(rows)], np.float64)
 

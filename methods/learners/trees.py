@@ -28,8 +28,7 @@ class TreeHashing(HashingMethod):
     trimming: float = 0.99
 
     def start(self, items):
-        """Quantise the training items, float32 (n, d) or images; no bits yet. Raises `Refusal` for a depth
-        below 1."""
+        """Quantise the training items, float32 (n, d) or images; no bits yet."""
         items = items.reshape(len(items), -1)
         self.quantiser = Quantiser.fit(items)
         self.functions = []

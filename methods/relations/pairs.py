@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from methods.base import Refusal
-
-_ROWS = 256  # rows of affinities looked at together
+from methods.base.supervision import affinity_blocks
 
 
 @dataclass(frozen=True)
@@ -41,12 +40,9 @@ def sample_pairs(training_set, similar, dissimilar, generator):
     Similar is affinity > 0. Raises `Refusal` if there is no similar or no dissimilar pair.
     """
     items = len(training_set)
-    everything = np.arange(items)
     drawn = []
-    for begin in range(0, items, _ROWS):
-        rows = everything[begin : begin + _ROWS]
-        related = training_set.affinity(rows, everything) > 0
-        for row, relations in zip(rows, related):
+    for rows, affinity in affinity_blocks(training_set, np.arange(items)):
+        for row, relations in zip(rows, affinity > 0):
             for wanted, most in ((True, similar), (False, dissimilar)):
                 others = np.flatnonzero(relations == wanted)
                 others = others[others != row]

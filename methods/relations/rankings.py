@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from methods.base import Refusal
+from methods.base.supervision import affinity_blocks
 from methods.relations.pairs import Pairs
 from tiebench._compiled import compiled
-
-_ROWS = 256
 
 
 @dataclass(frozen=True)
@@ -41,13 +40,11 @@ def make_lists(training_set, relevant, irrelevant, generator):
     Raises `Refusal` if no query has both relevant and irrelevant items.
     """
     items = len(training_set)
-    everything = np.arange(items)
     thresholds = [level for level in training_set.levels if level > 0]
     steps = np.diff([0.0, *(2.0**level - 1 for level in thresholds)])
     keys, counts, sizes, weights, irrelevant_to = [], [], [], [], []
-    for begin in range(0, items, _ROWS):
-        rows = everything[begin : begin + _ROWS]
-        for row, affinity in zip(rows, training_set.affinity(rows, everything)):
+    for rows, affinities in affinity_blocks(training_set, np.arange(items)):
+        for row, affinity in zip(rows, affinities):
             lists = []
             for threshold, step in zip(thresholds, steps):
                 above = affinity >= threshold

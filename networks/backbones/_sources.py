@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from datasets.loaders.images import DEFAULT_EXTENSIONS, DEFAULT_PATHS, find, formats_of, ranks
+from datasets.loaders.images import DEFAULT_EXTENSIONS, DEFAULT_PATHS, find, formats_of
 from datasets.readers.archives import DamagedArchiveError, members
+from datasets.readers.image_lists import ranks
+from datasets.readers.npz import check_printable
 from datasets.readers.pictures import decoding, in_threads, upright
 from datasets.readers.text_items import ENDINGS, TextItems, read_text_items
 from networks.backbones import BackboneError
@@ -38,13 +40,13 @@ class Images:
         self.source, found, has_split = find(source, paths, extensions, needs_class=False)
         self.names, self.count, self.corrupt = list(found), len(found), corrupt
         self.formats = formats_of(extensions)
-        self.columns: dict[str, np.ndarray] = {"ids": texts_array(self.names)}
+        self.columns: dict[str, np.ndarray] = {"ids": texts_array(source, "ids", self.names)}
         classes = [label for _, label, _ in found.values()]
         if "{class}" in paths:
             names, labels = ranks(classes)
-            self.columns |= {"y": labels, "class_names": texts_array(names)}
+            self.columns |= {"y": labels, "class_names": texts_array(source, "class_names", names)}
         if has_split:
-            self.columns["split"] = texts_array([split for split, _, _ in found.values()])
+            self.columns["split"] = texts_array(source, "split", [split for split, _, _ in found.values()])
         self.identity = [self.names, self._stamps(), corrupt]
 
     def _stamps(self) -> list[list[int]]:
@@ -127,12 +129,12 @@ class Texts:
         self.names = found.get("id")
         self.columns = {}
         if self.names is not None:
-            self.columns["ids"] = texts_array(self.names)
+            self.columns["ids"] = texts_array(source, "ids", self.names)
         if "class" in found:
             names, labels = ranks(found["class"])
-            self.columns |= {"y": labels, "class_names": texts_array(names)}
+            self.columns |= {"y": labels, "class_names": texts_array(source, "class_names", names)}
         if "split" in found:
-            self.columns["split"] = texts_array(found["split"])
+            self.columns["split"] = texts_array(source, "split", found["split"])
         self.identity = [self.items.sha256]
 
     def step(self, batch_size: int) -> int:
@@ -154,6 +156,10 @@ def is_text(source: Path) -> bool:
     return Path(Path(source).name.removesuffix(".gz")).suffix in ENDINGS
 
 
-def texts_array(values: list[str]) -> np.ndarray:
-    """UTF-8 bytes (n,): a quarter of the memory of NumPy's own text."""
+def texts_array(source: Path, name: str, values: list[str]) -> np.ndarray:
+    """UTF-8 bytes (n,): a quarter of the memory of NumPy's own text.
+
+    Raises ValueError for what the loader of the written file refuses, before the network runs.
+    """
+    check_printable(source, name, values)
     return np.array([value.encode() for value in values])

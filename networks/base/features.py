@@ -241,7 +241,7 @@ def exact_inference():
 
 
 def forget(path):
-    """Remove what `fill` left beside `path`."""
+    """Remove what `vectors` left beside `path`."""
     for left in _beside(path):
         left.unlink(missing_ok=True)
 

@@ -7,6 +7,8 @@ import numpy as np
 import torch
 from torch.nn.functional import interpolate
 
+from tiebench.values import form
+
 # ImageNet's mean colour, RGB 0-255: the channel means of Caffe's imagenet_mean.binaryproto.
 MEAN_COLOUR = (122.679, 116.669, 104.007)
 
@@ -51,11 +53,7 @@ class ImageNetwork(torch.nn.Module):
         (pixels - average_image) * scale. Raises ValueError for another dtype or shape.
         """
         if images.dtype != torch.uint8 or images.ndim != 4 or images.shape[1] != 3:
-            raise ValueError(
-                f"images must be uint8 (n, 3, h, w), not {images.dtype} {tuple(images.shape)}".replace(
-                    "torch.", ""
-                )
-            )
+            raise ValueError(f"images must be uint8 (n, 3, h, w), not {form(images)}")
         size = (self.image_size, self.image_size)
         pixels = images.float()
         if pixels.shape[2:] != size:

@@ -44,6 +44,11 @@ class FiveConvolutions(ImageNetwork):
     network has makes a network that only tests use. Weights start from He's normal distribution, biases at 0.
     """
 
+    options = {
+        "channels": "outputs of the five convolutions, for a smaller network",
+        "width": "outputs of the two fully connected layers, default 4096",
+        "average_image": "RGB 0-255 that is subtracted: three values, or (3, size, size)",
+    }
     matconvnet = True
     bfloat16_on_cpu = True
     side: int  # of images

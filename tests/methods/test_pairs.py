@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from methods.base import Refusal, TrainingSet
-from methods.relations import pairs as _pairs
+from methods.base import Refusal, TrainingSet, supervision
 from methods.relations.pairs import Pairs, make_blocks, sample_pairs
 
 
@@ -106,7 +105,9 @@ def test_a_generator_decides_everything(name, monkeypatch):
         return pairs, make_blocks(pairs, None, generator)
 
     pairs, blocks = drawn(5)
-    monkeypatch.setattr(_pairs, "_ROWS", 7)  # how many affinities are looked at together changes nothing
+    monkeypatch.setattr(
+        supervision, "_ROWS_AT_ONCE", 7
+    )  # how many affinities are looked at together changes nothing
     again, blocks_again = drawn(5)
     for field in ("first", "second", "similar"):
         assert np.array_equal(getattr(pairs, field), getattr(again, field))

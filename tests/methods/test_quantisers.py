@@ -149,5 +149,5 @@ def test_the_error_is_that_of_the_paper_s_lemma(bits):
 @pytest.mark.parametrize("name", ["rabitq", "bbq"])
 @pytest.mark.parametrize("query_bits", [0, 9])
 def test_query_bits_that_mean_nothing_are_refused(name, query_bits):
-    with pytest.raises(Refusal, match=f"query_bits must be from 1 to 8, or null, not {query_bits}"):
+    with pytest.raises(Refusal, match=f"query_bits must be in .1, 8., not {query_bits}"):
         fitted(name, 4, vectors(5), query_bits=query_bits)

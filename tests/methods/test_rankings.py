@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from methods.base import Refusal, TrainingSet
-from methods.relations import rankings
+from methods.base import Refusal, TrainingSet, supervision
 from methods.relations.pairs import Pairs
 from methods.relations.rankings import RankingLists, ideal_dcg, infer, make_lists, most_violated
 
@@ -286,6 +285,8 @@ def test_a_generator_decides_everything(monkeypatch):
         return [made.places, made.starts, made.relevant, made.weights, made.pairs.first, made.pairs.second]
 
     first = drawn(0)
-    monkeypatch.setattr(rankings, "_ROWS", 7)  # how many affinities are looked at together changes nothing
+    monkeypatch.setattr(
+        supervision, "_ROWS_AT_ONCE", 7
+    )  # how many affinities are looked at together changes nothing
     assert all(np.array_equal(one, two) for one, two in zip(first, drawn(0)))
     assert not all(np.array_equal(one, two) for one, two in zip(first, drawn(1)))

@@ -309,6 +309,8 @@ def test_a_collection_with_judgements_is_joined_as_the_page_says(library, tmp_pa
         ("a.jsonl", '{"text": "\\ud800"}\n', "half a character"),
         ("a.jsonl", '{"text": "x", "class": 1}\n{"text": "x"}\n', "item 2 has no 'class'"),
         ("a.jsonl", '{"text": "x"}\n{"text": "x", "id": 1}\n', "item 2 has 'id', the first item has not"),
+        ("a.tsv", "id\ttext\tclass\n1\tx\t\n", "class_names[0] is ''; it must be printable text"),
+        ("a.jsonl", '{"text": "x", "id": "a\\u200d"}\n', "ids[0] is 'a\\u200d'; it must be printable text"),
         ("a.csv", "text\nx\n", "texts are read from .txt, .tsv, .jsonl"),
     ],
 )

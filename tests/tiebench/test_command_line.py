@@ -69,7 +69,8 @@ def test_nothing_is_ever_unpickled(tmp_path, fails, arrays, form):
         (tmp_path / "codes").mkdir()
         for name, array in arrays.items():
             np.save(tmp_path / "codes" / name, array)
-    assert "readable" in fails("score", tmp_path / ("codes.npz" if form == "file" else "codes"))
+    words, name = ("not a readable", "codes.npz") if form == "file" else ("not a NumPy array", "codes")
+    assert words in fails("score", tmp_path / name)
     assert not made.exists()
 
 

@@ -176,7 +176,7 @@ def test_affinities_made_some_queries_at_a_time_are_those_made_at_once(monkeypat
     assert_counted(joint_histograms(pack(query), pack(database), 12, affinity), query, database, levels)
     assert asked == [(0, 21)]
     asked.clear()
-    monkeypatch.setattr(histograms, "_BLOCK_PAIRS", 1)
+    monkeypatch.setattr(histograms, "BLOCK_PAIRS", 1)
     assert_counted(joint_histograms(pack(query), pack(database), 12, affinity), query, database, levels)
     assert asked == [(0, 8), (8, 16), (16, 21)]
     short = AffinityBlocks(lambda begin, end: levels[begin : min(end, 20)], (1, 2))

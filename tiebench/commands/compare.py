@@ -6,13 +6,13 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tiebench.command_line import Parser, Reads, Writes, names, word
 from tiebench.commands import CODES, add_threads, print_text
 from tiebench.files import naming_values, read_npz
 
 if TYPE_CHECKING:  # loading the kernels takes time, and `tiebench --help` counts nothing
-    import numpy as np
-
     from tiebench.comparison import Comparison
 
 HELP = "compare the codes of a file with the methods of a leaderboard"
@@ -150,7 +150,7 @@ def _check_identity(options, board, arrays):
         compared = check(describe(labels, items), board.identity, whose)
     if options.split:
         compared += _check_split(options, board, labels, items)
-    if board.queries is not None and "query" in items and not _equal(items["query"], board.queries):
+    if board.queries is not None and "query" in items and not np.array_equal(items["query"], board.queries):
         raise ValueError(f"{options.file}: query_items are not the queries of {whose}, in their order")
     notes = []
     if "labels" not in compared and "items" not in compared:
@@ -176,14 +176,10 @@ def _check_split(options, board, labels, items):
                 f"{len(labels[part]):,} {part} codes, {options.split} has {len(split[part]):,} row numbers"
             )
             raise ValueError(f"{options.file} has {sizes}")
-        if part in items and not _equal(items[part], split[part]):
+        if part in items and not np.array_equal(items[part], split[part]):
             raise ValueError(f"{options.file}: {name} are not `{part}` of {options.split}, in its order")
     with naming_values(options.split):
         return check(describe(items=split), board.identity, f"protocol {board.protocol}")
-
-
-def _equal(one: "np.ndarray", two: "np.ndarray") -> bool:
-    return one.shape == two.shape and bool((one == two).all())
 
 
 def _affinity(file, board, affinity):

@@ -105,7 +105,7 @@ def _rows_of(split, labels, sizes):
         with files.naming_values(labels):
             check_form(of_all, "the array")
         for part in sizes:
-            if not 0 <= rows[part].min() <= rows[part].max() < len(of_all):
+            if rows[part].max(initial=-1) >= len(of_all):
                 raise ValueError(f"{labels} of shape {of_all.shape} does not have all rows of {split}")
             found[f"{part}_labels"] = of_all[rows[part]]
     return found

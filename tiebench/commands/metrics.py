@@ -5,7 +5,7 @@ import textwrap
 
 from tiebench.command_line import Parser
 from tiebench.commands import print_text
-from tiebench.metric_table import METRICS
+from tiebench.metric_table import METRICS, SYMBOLS
 
 HELP = "list the metrics"
 DESCRIPTION = "List every metric, its bounds and its source."
@@ -19,7 +19,7 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Print the list."""
     lines = []
     for metric in METRICS.values():
-        value = {None: None, "cutoff": "K", "radius": "R"}[metric.parameter]
+        value = SYMBOLS.get(metric.parameter or "")
         better = "higher" if metric.higher_is_better else "lower"
         also = f"; also {metric.name}_min and {metric.name}_max over the orders of tied items"
         text = f"{metric.description.format(value)} {metric.low:g} to {metric.high:g}, {better} is better"

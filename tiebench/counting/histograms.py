@@ -33,7 +33,7 @@ if NUMBA:
     from tiebench.counting import bitslice
 
 SLICED_BITS = 128  # up to which the bit-sliced kernel counts, where Numba is installed
-_BLOCK_PAIRS = 1 << 22  # pairs whose affinities are held at once where they are given block by block
+BLOCK_PAIRS = 1 << 22  # pairs whose affinities are held at once where they are given block by block
 
 
 @dataclass(frozen=True)
@@ -232,8 +232,8 @@ def _bitslice_counter(query, database, bits, affinity, counts):
 def _move_judged(query, database, judgements, counts):
     """Move the judged pairs, which were counted as all others, from level 0 to their own."""
     level = np.searchsorted(judgements.levels, judgements.values)
-    for begin in range(0, len(level), _BLOCK_PAIRS >> 4):
-        some = slice(begin, begin + (_BLOCK_PAIRS >> 4))
+    for begin in range(0, len(level), BLOCK_PAIRS >> 4):
+        some = slice(begin, begin + (BLOCK_PAIRS >> 4))
         rows = judgements.rows[some]
         differing = np.bitwise_count(query[rows] ^ database[judgements.columns[some]])
         distance = differing.sum(axis=1, dtype=np.int64)
@@ -269,7 +269,7 @@ def _popcount_counter(query, database, bits, affinity, counts):
 
         return count_labels
 
-    step = max(popcount.QUERIES, _BLOCK_PAIRS // len(database))
+    step = max(popcount.QUERIES, BLOCK_PAIRS // len(database))
     levels_of = checked_blocks(affinity, len(database))
 
     def count(low, high):

@@ -152,6 +152,8 @@ _longest: dict[str, tuple[int, RankSums]] = {}  # what is asked for most grows r
 
 
 def _kept(name, items, f, derivative):
-    if name not in _longest or _longest[name][0] < items:
-        _longest[name] = items, RankSums(f, derivative, items)
-    return _longest[name][1]
+    found = _longest.get(name)
+    if found is None or found[0] < items:
+        # Returned from here and not from the table: another thread may have put a shorter one there.
+        found = _longest[name] = items, RankSums(f, derivative, items)
+    return found[1]
