@@ -105,9 +105,7 @@ def test_a_generator_decides_everything(name, monkeypatch):
         return pairs, make_blocks(pairs, None, generator)
 
     pairs, blocks = drawn(5)
-    monkeypatch.setattr(
-        supervision, "_ROWS_AT_ONCE", 7
-    )  # how many affinities are looked at together changes nothing
+    monkeypatch.setattr(supervision, "_ROWS_AT_ONCE", 7)  # how many rows at once changes nothing
     again, blocks_again = drawn(5)
     for field in ("first", "second", "similar"):
         assert np.array_equal(getattr(pairs, field), getattr(again, field))

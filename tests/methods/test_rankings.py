@@ -285,8 +285,6 @@ def test_a_generator_decides_everything(monkeypatch):
         return [made.places, made.starts, made.relevant, made.weights, made.pairs.first, made.pairs.second]
 
     first = drawn(0)
-    monkeypatch.setattr(
-        supervision, "_ROWS_AT_ONCE", 7
-    )  # how many affinities are looked at together changes nothing
+    monkeypatch.setattr(supervision, "_ROWS_AT_ONCE", 7)  # how many rows at once changes nothing
     assert all(np.array_equal(one, two) for one, two in zip(first, drawn(0)))
     assert not all(np.array_equal(one, two) for one, two in zip(first, drawn(1)))
