@@ -123,7 +123,24 @@ def missing_sources(plan, targets):
     missing = plan.sources.missing()
     if not missing:
         return None
-    asked = set().union(*(needs(plan, target) for target in targets))
+    needed = _owners(plan, set().union(*(needs(plan, target) for target in targets)), missing)
+    found = [(path, *missing[path, *owner]) for path, *owner in sorted(missing) if tuple(owner) in needed]
+    if len(found) < 2:
+        return found[0][1] if found else None
+    lines = [line for _, line, _ in found]
+    without = [name for _, _, names in found for name in names]
+    if without:
+        lines.append(f"without all of them: {plan.sources.how_to_skip(without)}")
+    count = len({path for path, _, _ in found})
+    title = f"{count} files are missing, sought by name in the folders of sources; nothing was run:"
+    return "\n  ".join([title, *lines])
+
+
+def _owners(plan, asked, missing):
+    """("datasets" or "networks", name) of what has to be read to make what is asked for.
+
+    asked: of `needs`; missing: of `Sources.missing`.
+    """
     datasets = {name for kind, name, *_ in asked if kind == "dataset"}
     features, networks = {tuple(names) for kind, *names in asked if kind == "features"}, set()
     # Runs on other data than the configuration names now: its rules would be up to date for want of a source.
@@ -150,18 +167,8 @@ def missing_sources(plan, targets):
         if not _exist(f"resources/features/{dataset}", [f"{network}.npy"]):
             datasets.add(dataset)
             networks.add(network)
-    needed = {("datasets", name) for name in datasets if _is_made(plan, name) is not True}
-    needed |= {("networks", name) for name in networks}
-    found = [(path, *missing[path, *owner]) for path, *owner in sorted(missing) if tuple(owner) in needed]
-    if len(found) < 2:
-        return found[0][1] if found else None
-    lines = [line for _, line, _ in found]
-    without = [name for _, _, names in found for name in names]
-    if without:
-        lines.append(f"without all of them: {plan.sources.how_to_skip(without)}")
-    count = len({path for path, _, _ in found})
-    title = f"{count} files are missing, sought by name in the folders of sources; nothing was run:"
-    return "\n  ".join([title, *lines])
+    of_datasets = {("datasets", name) for name in datasets if _is_made(plan, name) is not True}
+    return of_datasets | {("networks", name) for name in networks}
 
 
 def _is_made(plan, dataset):

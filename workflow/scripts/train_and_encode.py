@@ -59,13 +59,10 @@ def _run(method, protocol, whole, folder, record, progress, checkpoint, more):
     whole: learn from the database; more: whether codes.npz also has what the bits of the queries are signs of
     ("raw_scores") and what distances are estimated from ("estimates"), for methods that know them.
     """
-    import numpy as np
-
-    from methods.base import Refusal, check_codes, check_raw_scores, no_exit
-    from methods.base.estimates import EstimatedHashing
+    from methods.base import Refusal, no_exit
     from tiebench.files import filled, write_json, write_npz
     from workflow.stages.checkpoints import remove_checkpoint, versions
-    from workflow.stages.protocol_data import Rows, append_json_line
+    from workflow.stages.protocol_data import append_json_line
     from workflow.stages.run_records import no_codes
 
     clock = _Clock(method, record["threads"])
@@ -90,23 +87,7 @@ def _run(method, protocol, whole, folder, record, progress, checkpoint, more):
                     with clock("fit"):
                         method.fit(training_set)
                     with clock("encode"):
-                        for part in codes:
-                            rows = getattr(protocol.split, part)
-                            made, function = None, "learned_codes"
-                            if whole and part == "database":
-                                made = method.learned_codes()
-                            if made is None:
-                                made, function = method.encode(Rows(protocol.items, rows)), "encode"
-                            made = check_codes(made, len(rows), method.bits, record["method"], function)
-                            codes[part] = np.packbits(made, axis=1)
-                        queries = Rows(protocol.items, protocol.split.query)
-                        if more["raw_scores"] and (made := method.raw_scores(queries)) is not None:
-                            made = check_raw_scores(made, len(queries), method.bits, record["method"])
-                            codes["raw_query"] = made
-                        if more["estimates"] and isinstance(method, EstimatedHashing):
-                            codes["estimate_query"] = method.query_vectors(queries)
-                            items = Rows(protocol.items, protocol.split.database)
-                            codes["estimate_factors"] = method.item_factors(items)
+                        codes |= _encoded(method, protocol, whole, record["method"], more)
                     method.save(writing)
                     record["unused_bits"] = method.unused_bits()
             except Refusal as refusal:
@@ -125,6 +106,29 @@ def _run(method, protocol, whole, folder, record, progress, checkpoint, more):
         write_json(writing / "run.json", record)
     remove_checkpoint(checkpoint)
     return record
+
+
+def _encoded(method, protocol, whole, name, more):
+    """Arrays of codes.npz. whole, more: as of `_run`; name: of the method."""
+    import numpy as np
+
+    from methods.base import check_codes, check_raw_scores
+    from methods.base.estimates import EstimatedHashing
+    from workflow.stages.protocol_data import Rows
+
+    items = {part: Rows(protocol.items, getattr(protocol.split, part)) for part in ("query", "database")}
+    found: dict[str, np.ndarray] = {}
+    for part, of_part in items.items():
+        made = method.learned_codes() if whole and part == "database" else None
+        function = "encode" if made is None else "learned_codes"
+        made = method.encode(of_part) if made is None else made
+        found[part] = np.packbits(check_codes(made, len(of_part), method.bits, name, function), axis=1)
+    if more["raw_scores"] and (made := method.raw_scores(items["query"])) is not None:
+        found["raw_query"] = check_raw_scores(made, len(items["query"]), method.bits, name)
+    if more["estimates"] and isinstance(method, EstimatedHashing):
+        found["estimate_query"] = method.query_vectors(items["query"])
+        found["estimate_factors"] = method.item_factors(items["database"])
+    return found
 
 
 class _Collapse:
