@@ -267,25 +267,6 @@ def codes(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "score a.npz --per-query a.npz",
-        "score a.npz --part 1/2 --histograms a.npz",
-        "score folder --per-query folder/labels/../query.npy",
-        "export a.npz --to trec --output a.npz",
-        "export a.npz --to trec --output run.txt --qrels ./run.txt",
-        "score-run run.txt qrels.txt --per-query qrels.txt",
-        "score-parts a.npz --queries a.npz --per-query a.npz --quiet",
-    ],
-)
-def test_the_files_of_the_user_are_as_they_were(line, codes, capsys):
-    (codes / "folder/labels").mkdir()
-    before = {path: path.read_bytes() for path in codes.rglob("*") if path.is_file()}
-    _refused(("tiebench.__main__",), line.split(), capsys)
-    assert {path: path.read_bytes() for path in codes.rglob("*") if path.is_file()} == before
-
-
 def test_a_pipe_is_not_replaced_by_a_file(codes, capsys):
     os.mkfifo("pipe")
     words = ["score-run", "run.txt", "qrels.txt", "--per-query", "pipe"]

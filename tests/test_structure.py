@@ -24,6 +24,13 @@ MAY_IMPORT = {
 }
 
 
+# What few modules of the library import.
+ONLY_IN = {
+    "torch": {"tiebench.losses.relaxed", "tiebench.counting.on_device", "tiebench.training"},
+    "matplotlib": {"tiebench.figure_style", "tiebench.forest"},
+}
+
+
 def modules():
     """Module name -> path of every Python file of the packages."""
     found = {}
@@ -69,39 +76,25 @@ def imports(name, tree, top_level=False, types=True):
     return found
 
 
-@pytest.mark.parametrize("name", sorted(MODULES))
-def test_a_package_imports_only_its_layer_and_those_below(name):
-    package = name.split(".")[0]
-    others = {other.split(".")[0] for other in imports(name, source(name))}
-    assert others & (set(PACKAGES) | {"tests"}) <= MAY_IMPORT[package]
-
-
-@pytest.mark.parametrize("name", sorted(n for n in MODULES if n.startswith("methods.")))
-def test_no_method_imports_another(name):
-    of_methods = {
-        other.split(".")[1] for other in imports(name, source(name)) if other.startswith("methods.")
+def test_a_package_imports_only_its_layer_and_those_below():
+    imported = {name: {other.split(".")[0] for other in imports(name, source(name))} for name in MODULES}
+    above = {
+        name: others & (set(PACKAGES) | {"tests"}) - MAY_IMPORT[name.split(".")[0]]
+        for name, others in imported.items()
     }
-    # What methods share names none either: methods are found, not listed.
-    assert not (of_methods - {*name.split(".")[1:2]}) & names_of("methods")
+    assert {name: others for name, others in above.items() if others} == {}
+    for package, where in ONLY_IN.items():
+        of_library = {name for name in MODULES if name.startswith("tiebench")}
+        assert {name for name in of_library if package in imported[name]} == where
 
 
-def test_only_modules_on_tensors_import_torch_in_the_library():
-    with_torch = {
-        name
-        for name in MODULES
-        if name.startswith("tiebench") and "torch" in {i.split(".")[0] for i in imports(name, source(name))}
-    }
-    assert with_torch == {"tiebench.losses.relaxed", "tiebench.counting.on_device", "tiebench.training"}
-
-
-def test_only_modules_of_figures_import_matplotlib_in_the_library():
-    drawing = {
-        name
-        for name in MODULES
-        if name.startswith("tiebench")
-        and "matplotlib" in {i.split(".")[0] for i in imports(name, source(name))}
-    }
-    assert drawing == {"tiebench.figure_style", "tiebench.forest"}
+def test_no_method_imports_another():
+    for name in (name for name in MODULES if name.startswith("methods.")):
+        of_methods = {
+            other.split(".")[1] for other in imports(name, source(name)) if other.startswith("methods.")
+        }
+        # What methods share names none either: methods are found, not listed.
+        assert not (of_methods - {*name.split(".")[1:2]}) & names_of("methods"), name
 
 
 def test_scoring_and_the_configuration_load_neither_torch_nor_pandas():

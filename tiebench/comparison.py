@@ -255,7 +255,7 @@ def _difference(board: Leaderboard, row: Row, mine: float, scores: np.ndarray) -
     # A ranking by the features themselves has no runs, and is the same whenever it is made.
     variance = 0.0 if row.seeds == 0 else row.std**2
     given = scores_of([mine], scores, deterministic=True)
-    if theirs is not None and theirs.ndim == 2 and len(theirs) == row.seeds:
+    if theirs is not None and theirs.ndim == 2:
         of_runs = scores_of(theirs.mean(axis=1), theirs)
         return difference(given, replace(of_runs, mean=row.mean, variance=variance))
     return difference(given, Scores(row.mean, max(row.seeds, 1), variance, theirs))

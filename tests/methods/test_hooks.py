@@ -235,10 +235,6 @@ def test_a_loss_is_given_what_it_asks_for(multi_hot):
     assert not any(isinstance(value, (TrainingSet, TrainingState)) for value in vars(method).values())
 
 
-def test_what_is_not_asked_for_is_not_computed():
-    Squares(**SETTINGS).fit(TrainingSet(VECTORS, affinity=None))
-
-
 def test_a_loss_that_wants_labels_refuses_a_training_set_without_them():
     @dataclass(kw_only=True)
     class Wants(DeepHashing):

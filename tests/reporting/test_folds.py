@@ -90,7 +90,7 @@ def test_a_refused_fold_refuses_the_protocol(results):
 
 
 def test_two_methods_are_compared_over_the_folds_as_well(results):
-    folder, settings, _ = results
+    folder, settings, everything = results
     table = Table.from_json(settings)
     of = table_results(table, folder, also=["per_query"])
     one, two = (sample(of.cell("p", method, 8), "ap") for method in ("one", "two"))
@@ -99,5 +99,7 @@ def test_two_methods_are_compared_over_the_folds_as_well(results):
     of = table_results(table, folder)
     one, two = (sample(of.cell("p", method, 8), "ap") for method in ("one", "two"))
     assert one.per_query is None and difference(one, two).over == "runs and splits"
+    means = [[fold["ap"].mean() for fold in everything["one", seed]] for seed in (0, 1)]
+    assert one.of_splits == pytest.approx(np.mean(means, axis=0))
     run = of.cell("p", "one", 8)[0]
     assert Run.from_json(json.loads(json.dumps(run.to_json()))).folds == SIZES

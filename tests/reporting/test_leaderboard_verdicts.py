@@ -7,7 +7,7 @@ from leaderboards import make_run, publish_table, random_scores
 from models import block, model_of, table_of
 
 from reporting.claims import verdicts as claims
-from reporting.leaderboard import pages, verdicts
+from reporting.leaderboard import verdicts
 from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.publishing import publish
 from reporting.records.read import table_runs
@@ -120,15 +120,6 @@ def test_claims_of_a_configuration(folder):
     assert rendered(folder, "{claims: mine.yaml, protocol: p}") == rendered(
         folder, "{claims: claims.yaml, protocol: p}"
     )
-
-
-def test_a_page_is_checked_and_rewritten(folder):
-    page = folder / "page.md"
-    page.write_text("<!-- leaderboard: {claims: claims.yaml, protocol: p} -->\n<!-- end -->\n")
-    boards = Boards(folder / "leaderboard")
-    assert len(pages.outdated([page], boards)) == 1
-    pages.rewrite([page], boards)
-    assert pages.outdated([page], boards) == [] and "ITQ is above LSH" in page.read_text()
 
 
 @pytest.mark.parametrize(

@@ -523,3 +523,8 @@ def test_a_row_per_comparison_and_a_line_per_claim():
     assert claims.to_frame([]).empty and markdown.claims_to_markdown([]) == ""
     exact = [found[0] | {"figures": [found[0]["figures"][0] | {"p": None, "low": None}]}]
     assert claims.to_frame(exact)[["p", "low"]].isna().all(axis=None)
+
+
+def test_differences_of_the_claimed_sign_are_counted():
+    records = runs_of({"talr_ap": (0.6, 0.6), "mihash": (0.59999, 0.60001), "lsh": (0.2, 0.3)})
+    assert judged(BEST, table(), records)["summary"].endswith("3 of 4 differences have the claimed sign.")

@@ -1,23 +1,16 @@
 """Figures of curves, scores and training logs: what is drawn against the records, holes, layout, bytes."""
 
 import functools
-import hashlib
 import math
 import statistics
-import subprocess
-import sys
-from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
-from models import block, model_of, small, table_of
+from models import block, model_of, small
 from models import record as run_of
-from styles import STYLES, artists, check_texts
+from styles import STYLES, artists
 
-from reporting import figures
-from reporting.drawing import method_styles
-from reporting.figures import cost, distances, metric_by_bits, precision_at, precision_recall, training
+from reporting.figures import distances, metric_by_bits, precision_at, precision_recall, training
 from tiebench import figure_style
 from tiebench.metrics import ORDERS
 
@@ -295,111 +288,3 @@ def test_long_logs_are_thinned_to_the_bound_and_keep_their_ends():
     assert 0.9 * training.POINTS <= points <= training.POINTS + 2 * len(lines)
     assert {(line.get_xdata()[0], line.get_xdata()[-1]) for line in lines} == {(1, 1000)}
     assert len(figure_style.render(figure, "svg")) < 150_000
-
-
-@pytest.mark.parametrize("name", figures.names())
-def test_a_figure_is_told_how_to_be_read(name):
-    said = figures.describe(name)
-    assert said.title and said.caption.startswith("How to read it. ")
-    assert "_" not in said.caption.replace("AP_T", "").replace("NDCG_T", "")
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("size", TABLES)
-@pytest.mark.thorough
-def test_text_is_large_enough_inside_the_figure_and_apart(name, size):
-    figure = import_module(f"reporting.figures.{name}").draw(*model_of(TABLES[size], records(TABLES[size])))
-    assert figure.get_figwidth() in (figure_style.COLUMN, figure_style.PAGE)
-    check_texts(figure)
-    for axes, other in ((a, b) for a in figure.axes for b in figure.axes if a is not b):
-        assert not axes.bbox.padded(-1).overlaps(other.bbox)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_holes_are_left_out(name):
-    """Without its refused and missing runs, its partial seeds and nulls a figure is that of the others.
-
-    Nor does a figure that needs no logs of trainings read them.
-    """
-    module = import_module(f"reporting.figures.{name}")
-    empty = {"metrics": {}, "curves": {}, "run": {}, "training": []}
-    some = []
-    for run in records():
-        if run["method"] == "itq":
-            run |= {"status": "refused", "reason": "it is too long"} | empty
-        if run["method"] == "mihash" and run["bits"] == 24:
-            continue
-        if run["method"] == "talr_ap" and run["seed"] == 1:
-            run |= {"metrics": {"ap": None}, "run": {"seconds_by_part": None}, "training": None}
-            run["curves"] = {name: [None, None] for name in run["curves"]}
-        some.append(run)
-    whole = [r for r in some if r["status"] == "done" and r["metrics"].get("ap") is not None]
-    if "training" not in module.NEEDS:
-        whole = [r | {"training": []} for r in whole]
-    figure, of_others = (module.draw(*model_of(table(), of)) for of in (some, whole))
-    assert figure_style.render(figure, "svg") == figure_style.render(of_others, "svg")
-    names = list(artists(figure))
-    assert names and not [n for n in names if "itq" in n]
-    assert not [n for n in names if "24-mihash" in n]
-    assert [n for n in names if "talr_ap" in n]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_nothing_to_draw_is_said_in_one_line(name):
-    module = import_module(f"reporting.figures.{name}")
-    bare = {"metrics": {}, "curves": {}, "run": {}, "training": []}
-    refused = bare | {"status": "refused", "reason": "no"}
-    for some in ([], [run | bare for run in RECORDS], [run | refused for run in RECORDS]):
-        with pytest.raises(ValueError, match=r"^table small: no run has [^\n]*$"):
-            module.draw(*model_of(table(), some))
-
-
-FILES = [*((name, "svg") for name in NAMES), *(("tie_ranges", kind) for kind in ("pdf", "svg", "png"))]
-
-
-def digests(some):
-    """Of FILES of the figures of records."""
-    for name, kind in FILES:
-        figure = import_module(f"reporting.figures.{name}").draw(*model_of(table(), some))
-        yield hashlib.sha256(figure_style.render(figure, kind)).hexdigest()
-
-
-@pytest.mark.thorough
-def test_bytes_do_not_depend_on_process_order_of_records_or_settings():
-    program = (
-        "import sys, matplotlib; sys.path[:0] = sys.argv[1:]\n"
-        "from test_reporting_curves import RECORDS, digests\n"
-        "matplotlib.rcParams.update({'font.size': 20, 'lines.linewidth': 9, 'axes.grid': True})\n"
-        "matplotlib.rcParams.update({'svg.fonttype': 'path', 'axes.facecolor': 'red'})\n"
-        "print(*digests(RECORDS[::-1]))\n"
-    )
-    here = Path(__file__).parent
-    command = [sys.executable, "-c", program, str(here), str(here.parents[1])]
-    environment = {"PYTHONHASHSEED": "1", "TZ": "Asia/Tokyo"}
-    other = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    # The hashes of this process have a random seed, and its time zone is that of the machine.
-    assert other.stdout.split() == list(digests(RECORDS))
-
-
-@pytest.mark.parametrize("module", [metric_by_bits, precision_recall, precision_at, cost])
-def test_a_method_looks_alike_everywhere(module):
-    own = table(methods=["my_method", "talr_ap"])
-    found = artists(module.draw(*model_of(own, records(own))))
-    for method in own["methods"]:
-        style = method_styles.method_style(table_of(own), method)
-        lines = [
-            artist for name, artist in found.items() if name.startswith("line") and name.endswith(method)
-        ]
-        assert lines
-        for line in lines:
-            assert (line.get_color(), line.get_marker()) == (style["color"], style["marker"])
-            assert line.get_markerfacecolor() == style["markerfacecolor"]
-
-
-def test_the_legend_stands_in_the_order_of_the_rows():
-    families = {"talr_ap": "unsupervised", "itq": "pairwise", "lsh": "pairwise", "mihash": "listwise"}
-    figure = precision_recall.draw(*model_of(table(families=families), RECORDS))
-    said = [text.get_text() for text in figure.texts]
-    start = said.index("Unsupervised")
-    rows = ["Unsupervised", "TALR-AP", "Triplets", "LSH", "ITQ", "Lists", "MIHash"]
-    assert said[start : start + 7] == rows

@@ -368,3 +368,15 @@ def test_real_differences_are_called_so():
     runs = records(bits=range(10, 40), queries=1000, gap=0.5, spread=0.02)
     frame = compared(asked, runs, resamples=2)
     assert (frame["verdict"] == frame["method"].map(lambda m: "best" if m == "talr_ap" else "worse")).all()
+
+
+def test_too_few_runs_say_how_many_would_decide():
+    base = np.random.default_rng(0).uniform(0.3, 0.6, 200)
+    ups = {"talr_ap": (0.02, 0.0, 0.04), "mihash": (0.0, -0.02, 0.02, 0.0)}
+    runs = [record(m, 12, seed, base + up) for m, of in ups.items() for seed, up in enumerate(of)]
+    of = table(methods=list(ups), seeds=[0, 1, 2, 3], blocks=AT_12)
+    row = row_of(compared(of, runs), "mihash")
+    variance = sum(np.var(of, ddof=1) for of in ups.values())
+    quantiles = stats.norm.ppf(0.8) + stats.norm.ppf(0.975)
+    assert row["verdict"] == "too few runs"
+    assert row["seeds_needed"] == max(5, math.ceil(quantiles**2 * variance / 0.02**2))

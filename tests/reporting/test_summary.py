@@ -297,3 +297,12 @@ def test_quantities_that_are_unknown_are_refused_in_one_line(folder, words, mess
     with pytest.raises(ValueError, match=message) as caught:
         quantities.render(words, "?", Boards(folder / "leaderboard"))
     assert "\n" not in str(caught.value)
+
+
+def test_intervals_of_improvement_are_over_draws_of_tables():
+    """a is above b in two of three tables whose runs agree: 1 of 27 resamples has none of them."""
+    above = np.array([0.9, 0.1])[:, None, None].repeat(5, axis=2)
+    for third, expected in ((above[::-1], [2 / 3, 0, 1]), (above, [1, 1, 1])):
+        of = [block(table, name=name) for name, table in (("x", above), ("y", above), ("z", third))]
+        found = summary.improvement(blocks(*of, methods=["a", "b"])).probability
+        assert found[:, 0, 1] == pytest.approx(expected)

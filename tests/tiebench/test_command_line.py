@@ -89,14 +89,8 @@ def test_the_normaliser_of_ap_at_k_is_the_one_asked_for(scored):
 def test_per_query_values_average_to_the_printed_ones(tmp_path, scored, arrays):
     found = scored(arrays, "--at", "7", "--per-query", tmp_path / "out.npz")
     with np.load(tmp_path / "out.npz") as per_query:
+        assert {"ap", "ap_min", "ap@7"} < set(per_query.files)
         assert {name: np.mean(per_query[name]) for name in per_query.files}.items() <= found.items()
-
-
-@pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04 truncated", None])
-def test_damaged_files_are_refused_in_one_line(tmp_path, fails, content):
-    if content is not None:
-        (tmp_path / "codes.npz").write_bytes(content)
-    assert "codes.npz" in fails("score", tmp_path / "codes.npz")
 
 
 def torch_file(path):

@@ -487,3 +487,33 @@ def test_the_function_is_what_the_command_prints(place, arrays, capsys):
     found = compare(leaderboards.load("p", "leaderboard"), scores.means, scores.per_query, "ap")
     printed = compared(capsys)
     assert {name: printed[name] for name in found.as_dict()} == json.loads(json.dumps(found.as_dict()))
+
+
+def test_a_method_whose_runs_have_scores_of_their_own_is_compared_by_a_two_way_table(place, arrays, capsys):
+    ap, rng = scores_of(arrays).per_query["ap"], np.random.default_rng(6)
+    noise = 0.03 * rng.normal(size=(5, 1)) + 0.4 * rng.normal(size=(5, QUERIES))
+    rows = (ap - rng.normal(0.05, 0.3, QUERIES) + noise).astype(np.float32)
+    of_runs = rows.mean(axis=1, dtype=float)
+    make_board([cell("a", 0, scores=of_runs)], {f"ap/a/{BITS}": rows}, [member(arrays)])
+    (found,) = compared(capsys)["lines"]
+    rows = rows.astype(float)
+    apart = ap - rows.mean(axis=0)
+    rest = rows - rows.mean(axis=0) - rows.mean(axis=1, keepdims=True) + rows.mean()
+    free = 4 * (QUERIES - 1)
+    parts = [(apart.var(ddof=1) / QUERIES, QUERIES - 1), (rows.mean(axis=1).var(ddof=1) / 5, 4)]
+    parts.append((-(rest**2).sum() / free / rows.size, free))
+    error = sum(part for part, _ in parts)
+    freedom = error**2 / sum(part**2 / of for part, of in parts)
+    p = [2 * stats.t.sf(abs(apart.mean()) / np.sqrt(error), freedom), stats.ttest_1samp(apart, 0).pvalue]
+    p.append(stats.ttest_1samp(of_runs, ap.mean()).pvalue)
+    assert found["over"] == "queries and runs" and found["p"] == pytest.approx(max(p), rel=1e-4)
+
+
+def test_ranks_of_the_worst_and_the_best_order_of_ties_are_those_of_its_scores(place, arrays, capsys):
+    half = arrays | {part: arrays[part] & (np.arange(BITS) == 0) for part in ("query", "database")}
+    np.savez("codes.npz", **half)
+    means = scores_of(half).means
+    low, high = ((means["ap"] + means[f"ap_{end}"]) / 2 for end in ("min", "max"))
+    make_board([cell("a", high), cell("b", low)], members=[member(arrays)])
+    found = compared(capsys)
+    assert (found["rank"], found["rank_low"], found["rank_high"]) == (2, 3, 1)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from refusals import refused
+from test_orders import DEFINITIONS
 
 import tiebench
 from tiebench.__main__ import main
@@ -18,55 +19,17 @@ from tiebench.search import in_order
 
 
 def by_hand(distance, affinity, at, normaliser):
-    """Every metric of one query with distances and affinities (N,) in an order, by a stable argsort."""
-    sort = np.argsort(distance, kind="stable")
-    gains, near = affinity[sort].astype(float), distance[sort]
-    hit = gains > 0
-    relevant, ranks = hit.sum(), np.arange(1, len(hit) + 1)
-    precisions = np.cumsum(hit) / ranks
-
-    def ratio(part, whole, empty=0.0):
-        return part / whole if whole else empty
-
-    def ap(first, normaliser):
-        inside = hit & (ranks <= first)
-        divisor = {"hits": inside.sum(), "min": min(first, relevant), "relevant": relevant}[normaliser]
-        return ratio((precisions * inside).sum(), divisor)
-
-    def ndcg(first, gain):
-        def dcg(values):
-            return (gain(values)[:first] / np.log2(ranks[:first] + 1)).sum()
-
-        return ratio(dcg(gains), dcg(np.sort(gains)[::-1]), 1.0)
-
-    def rr(first):
-        found = np.flatnonzero(hit[:first])
-        return 1 / (found[0] + 1) if len(found) else 0.0
-
-    def exponential(values):
-        return 2.0**values - 1
-
-    everything = len(hit)
-    found = {
-        "ap": ap(everything, "hits"),
-        "ndcg": ndcg(everything, exponential),
-        "ndcg_linear": ndcg(everything, np.array),
-        "wap": ratio((np.cumsum(gains) / ranks * hit).sum(), relevant),
-        "r_precision": ratio(hit[:relevant].sum(), relevant),
-        "reciprocal_rank": rr(everything),
-    }
-    for k in at:
-        found |= {
-            f"ap@{k}": ap(k, normaliser),
-            f"ndcg@{k}": ndcg(k, exponential),
-            f"ndcg_linear@{k}": ndcg(k, np.array),
-            f"precision@{k}": hit[:k].sum() / k,
-            f"recall@{k}": ratio(hit[:k].sum(), relevant),
-            f"success@{k}": float(hit[:k].any()),
-            f"reciprocal_rank@{k}": rr(k),
-            f"acg@{k}": gains[:k].sum() / k,
-        }
-    return found | {f"ap_radius_{r}": ap((near <= r).sum(), "hits") for r in (0, 1, 2)}
+    """Every metric of one query with distances and affinities (N,) in an order, by a stable sort."""
+    ranking = sorted(zip(distance.tolist(), affinity.tolist()), key=lambda item: item[0])
+    names = [metric for metric in METRICS.values() if metric.in_order is not None]
+    found = {}
+    for metric in names:
+        values = {None: [None], "cutoff": at, "radius": metric.radii}[metric.parameter]
+        more = (normaliser,) if metric.takes_normaliser else ()
+        for value in values:
+            given = () if value is None else (value,)
+            found[metric.spell(value)] = DEFINITIONS[metric.name](ranking, *given, *more)
+    return found
 
 
 def problem(rng, kind, queries, items, bits):

@@ -47,8 +47,10 @@ def share(part, whole):
     return part / whole if whole else 0.0
 
 
-def ap(ranking, at=None):  # "hits": the default divisor
-    return share(sum(hits(ranking, rank) / rank for rank in hit_ranks(ranking, at)), hits(ranking, at))
+def ap(ranking, at=None, normaliser="hits"):
+    relevant = hits(ranking)
+    divisors = {"hits": hits(ranking, at), "min": min(at or relevant, relevant), "relevant": relevant}
+    return share(sum(hits(ranking, rank) / rank for rank in hit_ranks(ranking, at)), divisors[normaliser])
 
 
 def dcg(gains, at):

@@ -125,6 +125,16 @@ def test_the_error_is_that_of_a_two_way_table_and_counts_nothing_twice():
 
 
 @pytest.mark.thorough
+def test_more_runs_lessen_the_error_by_its_variance_and_not_below_that_of_queries():
+    rows = methods(0, (0.02, 0.04))
+    apart, found = rows[0].mean(axis=0) - rows[1].mean(axis=0), paired.difference(*map(of, rows))
+    rest = [one - one.mean(axis=0) - one.mean(axis=1, keepdims=True) + one.mean() for one in rows]
+    of_both = sum((part**2).sum() / (4 * 49) / part.size for part in rest)
+    assert found.fixed == pytest.approx(apart.var(ddof=1) / 50 - of_both)
+    assert found.variance == pytest.approx(sum(one.mean(axis=1).var(ddof=1) for one in rows))
+
+
+@pytest.mark.thorough
 def test_the_error_is_that_of_means_drawn_anew():
     """The mean estimate of 2,000 pairs is the variance of their differences."""
     found = []
@@ -297,3 +307,29 @@ def test_runs_whose_means_coincide_are_not_deterministic_where_their_queries_dif
     other = paired.scores_of([0.0, 0.0], np.zeros((2, 4)))
     assert not of(rows).enough and paired.difference(of(rows), other).verdict(0.0) == paired.TOO_FEW
     assert paired.scores_of([0.75, 0.75], rows[[0, 0]]).variance == other.variance == 0
+
+
+@pytest.mark.parametrize("runs", [6, None])
+def test_splits_of_a_side_with_few_runs_decide_whatever_the_other_side_has(runs):
+    """Five splits of two runs, against six runs and against codes that are given."""
+    random = np.random.default_rng(3)
+    left, rows = random.normal(size=(2, 100)) + 0.4, random.normal(size=(runs or 1, 100))
+    found = paired.difference(of(left, (20,) * 5), of(rows, (20,) * 5, runs is None))
+    apart = left.mean(axis=0) - rows.mean(axis=0)
+    of_splits = stats.ttest_1samp(apart.reshape(5, 20).mean(axis=1), 0).pvalue
+    assert found.over == "queries and splits"
+    assert found.p == pytest.approx(max(of_splits, stats.ttest_1samp(apart, 0).pvalue), rel=1e-9)
+
+
+def test_scores_of_another_number_of_queries_are_compared_over_runs():
+    one, two = (np.random.default_rng(seed).normal(size=(5, 30 + seed)) for seed in (0, 1))
+    found = paired.difference(of(one), of(two))
+    assert found.over == "runs" and found.per_query is None
+    expected = stats.ttest_ind(one.mean(axis=1), two.mean(axis=1), equal_var=False)
+    assert_test_and_interval(found, expected)
+
+
+def test_means_that_are_close_are_those_of_a_method_that_varies():
+    close = paired.scores_of([0.5, 0.5 + 1e-6])
+    assert close.variance > 0
+    assert paired.difference(close, paired.scores_of([0.1, 0.1])).verdict(0.0) == paired.TOO_FEW

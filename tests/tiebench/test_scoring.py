@@ -7,9 +7,7 @@ from sklearn.metrics import ndcg_score
 from tiebench import scoring
 from tiebench.affinities import EqualLabels, SharedLabels
 from tiebench.codes.packing import pack
-from tiebench.metric_table import METRICS
-from tiebench.rankings import exact
-from tiebench.scoring import score_codes, score_histograms
+from tiebench.scoring import score_codes
 
 
 def codes_and_labels(queries=9, items=40, bits=6, labels=4):
@@ -51,21 +49,6 @@ def test_scores_are_those_counted_query_by_query(at_once, monkeypatch):
         assert scores.means[name] == pytest.approx(expected.mean(), abs=1e-12)
     assert (scores.means["queries"], scores.means["database"], scores.means["bits"]) == (9, 40, 6)
     assert scores.means["queries_without_relevant"] == 2  # one of them made so
-
-
-@pytest.mark.parametrize("normaliser", exact.AP_AT_NORMALISERS)
-def test_every_name_is_the_metric_that_it_says(normaliser):
-    codes, tags = codes_and_labels()
-    histograms = scoring.joint_histograms(*map(pack, codes), 6, SharedLabels(*tags))
-    per_query = score_histograms(histograms, (2, 17), normaliser).per_query
-    for metric in METRICS.values():
-        options = {"normaliser": normaliser} if metric.takes_normaliser else {}
-        for value in {None: [None], "cutoff": (2, 17), "radius": metric.radii}[metric.parameter]:
-            found = metric.compute(histograms, *([] if value is None else [value]), **options)
-            parts = zip(("", "_min", "_max"), found) if metric.has_range else [("", found)]
-            for ending, values in parts:
-                assert np.array_equal(per_query.pop(metric.spell(value) + ending), values)
-    assert not per_query
 
 
 def test_curves_are_those_of_pairs_and_ranks():

@@ -191,8 +191,9 @@ def test_metrics_of_rankings_that_a_protocol_asks_for(metric):
     assert plan.score_settings("mine")["rescore"] == [40]
     of_runs = plan.run_settings("mine", "lsh", bits="8")
     assert of_runs["raw_scores"] is of_runs["estimates"] is True
-    assert "resources/protocols/mine/features.npy" in plan.score_files("mine")
     assert "workflow/stages/other_rankings.py" in plan.score_code("mine")
+    of_classes = planned(metric, affinity={"kind": "class"})
+    assert of_classes.score_files("mine") == ["resources/protocols/mine/features.npy"]
 
 
 def test_orders_are_scored_without_features():

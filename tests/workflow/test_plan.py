@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from datasets import affinity
 from methods.base.catalogue import load_class
@@ -18,7 +19,7 @@ from workflow.errors import ConfigurationError
 from workflow.plan import targets
 from workflow.plan.groups import run_jobs
 from workflow.plan.pages import PagePlan
-from workflow.plan.runs import SCORED, TABLE_ENDINGS, TRAINED, Plan, write_settings
+from workflow.plan.runs import SCORED, TABLE_ENDINGS, TRAINED, Cell, Plan, write_settings
 from workflow.plan.searches import TuningPlan
 
 from conftest import ROOT, TINY, jobs_that_make  # isort: skip
@@ -508,3 +509,20 @@ def test_reporting_is_told_how_labels_decide_the_affinity(plan):
         assert found[name] == named.get(type(scored))
     assert set(found.values()) == {"equal", "any", "shared", None}
     assert plan().protocol_settings("nus_wide")["ap_at_normaliser"] == "hits"
+
+
+def test_a_dataset_is_skipped_with_all_of_its_protocols_and_a_protocol_alone(plan):
+    cells = [Cell(name, "lsh", 16) for name in ("digits", "digits_levels")]
+    blocks = [{"protocol": of.protocol, "metric": "ndcg", "bits": [16]} for of in cells]
+    table = {"seeds": [0], "methods": ["lsh"], "uncoded": True, "blocks": blocks}
+    for skip, expected in (("digits_levels", [None, "skipped"]), ("digits", ["skipped"] * 2)):
+        of = plan({"skip": [skip], "tables": {"mine": table}})
+        assert [of.refusal(cell) for cell in cells] == expected
+        left = [cell.protocol for cell, reason in zip(cells, expected) if reason is None]
+        assert of.uncoded_protocols("mine") == left
+
+
+def test_a_supervised_method_needs_affinities_of_training_items(plan):
+    of = plan(yaml.safe_load((ROOT / "docs/examples/text_embeddings.yaml").read_text()))
+    assert "affinities of queries with the database only" in of.refusal(Cell("scifact", "talr_ap", 64))
+    assert of.refusal(Cell("scifact", "lsh", 64)) is None

@@ -24,7 +24,7 @@ from conftest import ROOT, class_vectors  # isort: skip
 
 CELLS = [(method, bits) for method in ("lsh", "talr_ap") for bits in (8, 11)]
 RUNS = [(method, bits, seed) for method, bits in CELLS for seed in (0, 1)]
-every_run = pytest.mark.parametrize("run", RUNS, ids=lambda run: "-".join(map(str, run)))
+some_runs = pytest.mark.parametrize("run", [RUNS[0], RUNS[-1]], ids=lambda run: "-".join(map(str, run)))
 RUN_FILES = {"codes.npz", "model.npz", "training.jsonl", "run.json", "scores.json", "per_query.npz"}
 X, LABELS = class_vectors()
 
@@ -54,7 +54,7 @@ def done(method, bits, seed):
     return {"protocol": "tiny", "method": method, "bits": bits, "seed": seed, "status": "done"}
 
 
-@every_run
+@some_runs
 def test_codes_are_what_the_saved_model_makes_of_the_features(prepared, run):
     folder, (method, bits, seed) = prepared.run_folder(*run), run
     model = load_class(method).load(folder)
@@ -68,7 +68,7 @@ def test_codes_are_what_the_saved_model_makes_of_the_features(prepared, run):
             assert np.array_equal(codes[part], np.packbits(model.encode(items), axis=1))
 
 
-@every_run
+@some_runs
 def test_scores_are_those_of_the_codes(prepared, run):
     folder, parts = prepared.run_folder(*run), prepared.split()
     with np.load(folder / "codes.npz", allow_pickle=False) as codes:
@@ -84,7 +84,7 @@ def test_scores_are_those_of_the_codes(prepared, run):
             assert np.array_equal(per_query[name], expected.per_query[name])
 
 
-@every_run
+@some_runs
 def test_the_other_files_of_a_run_say_how_it_was_made(prepared, run):
     folder, record, method = prepared.run_folder(*run), prepared.record(*run), run[0]
     assert {path.name for path in folder.iterdir()} == RUN_FILES

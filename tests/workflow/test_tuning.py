@@ -593,3 +593,33 @@ def test_the_best_of_the_last_rung_is_chosen_in_the_direction_of_the_metric(tune
     assert values[found["chosen"]] == (max if higher else min)(values)
     assert [fit for _, fit, *_ in asked] == [0.5, 0.5, 0.7, 0.7]
     assert {normaliser for *_, normaliser in asked} == {"min"}
+
+
+def test_a_trial_is_scored_on_classes_that_it_was_not_fitted_on(protocol):
+    protocol.items = np.tile(np.arange(200, dtype=np.float32)[:, None], 4)
+    seen = []
+
+    class Recorded(load_class("lsh")):
+        def fit(self, training_set):
+            seen.append(rows_of(training_set.items))
+            return self
+
+        def encode(self, items):
+            seen.append(rows_of(items))
+            return bits_of(seen[-1])
+
+    validation_score(Recorded, protocol, 8, {}, "ap", SHARES | {"hold_out": "classes"}, 0)
+    fit, query, _ = (set(protocol.labels[rows]) for rows in seen)
+    assert len(fit) == len(query) == 2 and not fit & query
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.95])
+def test_two_classes_at_least_are_fitted_on_and_two_held_out(share):
+    labels = np.repeat(np.arange(4), 20)
+    fit, *others = partition(80, {"fit": share, "query": 0.02, "hold_out": "classes"}, 0, labels)
+    assert len(set(labels[fit])) == len(set(labels[np.concatenate(others)])) == 2
+
+
+def test_of_trials_with_equal_scores_the_earlier_is_kept():
+    trials = [Trial({"place": place}) for place in range(3)]
+    assert search(trials, lambda trial, repeat: {"score": 0.5}, quiet, (1, 3)) == 0
