@@ -14,7 +14,7 @@ from reporting.claims import verdicts
 from reporting.frames import rows_of
 from reporting.printed import health
 from reporting.printed.table_files import ENDINGS
-from reporting.records.read import ALSO, published_table, table_results
+from reporting.records.read import published_table, table_results
 from reporting.statistics import columns
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
@@ -143,7 +143,7 @@ def view(
     from reporting.page import embedding, gallery, table_view
     from reporting.printed.cells import cells
 
-    results = published.results(ALSO if drawn is None else ["training"])
+    results = published.results(figures.RECORD_PARTS if drawn is None else ["training"])
     if drawn is None:
         texts = _draw_all(published.table, results)
     else:

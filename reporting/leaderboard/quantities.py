@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.summary import plan_of
-from reporting.printed.marks import number
+from reporting.printed.marks import interval, number
 from reporting.statistics import summary
 from reporting.statistics.samples import sample
 from tiebench.messages import did_you_mean
@@ -74,16 +74,14 @@ def _difference(
     one, two = (sample(results.cell(protocol, name, length), metric) for name in (method, other))
     if one is None or two is None or math.isnan((of := difference(one, two)).low):
         raise ValueError(f"{method} and {other} have no interval on {protocol} at {bits} bits")
-    mean, low, high = (number(value, decimals) for value in (of.mean, of.low, of.high))
-    return f"{mean} ({low} to {high})"
+    return interval((of.mean, of.low, of.high), decimals)
 
 
 def _rank(boards: Boards, decimals: int, name: str, method: str) -> str:
     found = summary.standing(summary.blocks_of(*plan_of(boards).model(name, boards)))
     if method not in found.methods:
         raise ValueError(f"the set {name} has no method {method!r}{did_you_mean(method, found.methods)}")
-    value, low, high = (number(of, decimals) for of in found.rank[:, found.methods.index(method)])
-    return f"{value} ({low} to {high})"
+    return interval(found.rank[:, found.methods.index(method)], decimals)
 
 
 def _length(text: str) -> int:

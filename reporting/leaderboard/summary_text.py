@@ -8,7 +8,7 @@ from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.settings import check_keys, paragraph
 from reporting.leaderboard.summary import EVERY, ORDERS, Plan, plan_of
 from reporting.printed.markdown import escape_markdown, markdown_table
-from reporting.printed.marks import number
+from reporting.printed.marks import interval, number
 from reporting.statistics import summary
 from tiebench.figure_style import metric_name
 from tiebench.messages import did_you_mean, joined
@@ -53,7 +53,7 @@ def _ranks(plan: Plan, boards: Boards, name: str) -> str:
     reach = [place for place in others if found.rank[1, place] <= found.rank[2, first]]
     of_best = [titles[place] for place in best]
     several = len(best) > 1
-    leading = [f"{titles[place]} {_interval(found.rank[:, place], 1)}" for place in best]
+    leading = [f"{titles[place]} {interval(found.rank[:, place], 1)}" for place in best]
     text = (
         f"The best mean rank of {len(titles)} methods in {len(blocks)} tables: {joined(leading)}. In single "
         f"tables {'the ranks of ' if several else 'the rank of '}{joined(of_best)} "
@@ -66,9 +66,9 @@ def _ranks(plan: Plan, boards: Boards, name: str) -> str:
     rows = [
         [
             titles[place],
-            _interval(found.rank[:, place], 1),
-            _interval(found.iqm[:, place], 2),
-            _interval(found.profile[:, place, near], 2),
+            interval(found.rank[:, place], 1),
+            interval(found.iqm[:, place], 2),
+            interval(found.profile[:, place, near], 2),
             *(f"{rank:.1f}" for rank in found.by_table[:, place]),
         ]
         for place in found.order
@@ -131,11 +131,6 @@ def _orders(plan: Plan, boards: Boards) -> str:
         if any((one, other) in found for other in printed)
     ]
     return _markdown(["Table", *(blocks[place].title for place in printed)], rows, text)
-
-
-def _interval(values: Iterable[float], decimals: int) -> str:
-    value, low, high = (number(of, decimals) for of in values)
-    return f"{value} ({low} to {high})"
 
 
 def _markdown(heading: Sequence[str], rows: Iterable[Sequence[str]], text: str = "") -> str:

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from string import ascii_lowercase
 
@@ -86,6 +86,12 @@ def number(value: float, decimals: int, sign: str = "") -> str:
     """With a minus, not a hyphen; what is 0 as printed has no sign. sign: "+" where others have one."""
     text = f"{value:{sign}.{decimals}f}"
     return text.replace("-", "−") if float(text) else f"{0:.{decimals}f}"
+
+
+def interval(values: Iterable[float], decimals: int) -> str:
+    """A value with the ends of its interval."""
+    value, low, high = (number(of, decimals) for of in values)
+    return f"{value} ({low} to {high})"
 
 
 def as_published(value: float) -> str:

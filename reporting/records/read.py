@@ -17,7 +17,6 @@ from reporting.tables.titles import LEADERBOARD
 from tiebench.files import read_json, read_lines, read_result_npz, reading_result
 from tiebench.messages import did_you_mean
 
-ALSO = ("training", "per_query")
 RUN_COLUMNS = ("table", "protocol", "metric", "method", "bits", "seed")
 SCORE_COLUMNS, ENDS = ("score", "min", "max"), ("", "_min", "_max")
 NUMBERS = (*SCORE_COLUMNS, "seconds", "memory")

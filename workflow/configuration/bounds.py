@@ -1,8 +1,7 @@
 """The bounds that every table with a supervised method has, unless it says `supervised_bounds: false`."""
 
 from datasets import affinity
-
-FAMILY = "bound"
+from reporting.tables.titles import BOUND
 
 
 def add_bounds(configuration, table):
@@ -17,7 +16,7 @@ def add_bounds(configuration, table):
     table.setdefault("uncoded", table["supervised_bounds"] and bool(supervised))
     if not table["supervised_bounds"]:
         return
-    bounds = [name for name, about in configuration.files.items() if about.family == FAMILY]
+    bounds = [name for name, about in configuration.files.items() if about.family == BOUND]
     listed = table["methods"]
     taken = {
         cell
@@ -42,7 +41,7 @@ def _cells(block, methods):
 
 def _is_supervised(configuration, table, block):
     methods = map(configuration.metadata, block.get("methods", table["methods"]))
-    return any(about.supervision != "none" and about.family != FAMILY for about in methods)
+    return any(about.supervision != "none" and about.family != BOUND for about in methods)
 
 
 def _has_labels(configuration, block):

@@ -4,11 +4,10 @@ from dataclasses import replace
 
 from reporting import leaderboard
 from reporting.tables.runs import Run
-from reporting.tables.titles import RANGE
+from reporting.tables.titles import BOUND, RANGE
 from tiebench import metrics
 from tiebench.leaderboards import per_query_files
 from tiebench.messages import did_you_mean, shorten
-from workflow.configuration.bounds import FAMILY
 
 # Of all rankings: what figures of costs take.
 CANDIDATES = "candidates_radius_"
@@ -59,7 +58,7 @@ def add_rows(configuration, where, table):
         for method in board.methods:
             cells = {(block["protocol"], method, bits) for bits in block["bits"]}
             scores = {(*cell, block["metric"]) for cell in cells}
-            chosen = named is None or method in named or family(board, method) == FAMILY
+            chosen = named is None or method in named or family(board, method) == BOUND
             if chosen and not cells & runs and not scores & taken and _has(board, method, block):
                 block["filled"].append(method)
                 taken |= scores
