@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from workflow.configuration.bounds import FAMILY
+from reporting.tables.titles import BOUND
 from workflow.configuration.merged import load
 from workflow.plan.runs import Cell, Plan
 
@@ -24,7 +24,7 @@ def rows(table):
 
 def test_the_bounds_are_the_methods_of_their_family():
     files = load(ROOT).files
-    assert [name for name, about in files.items() if about.family == FAMILY] == BOUNDS
+    assert [name for name, about in files.items() if about.family == BOUND] == BOUNDS
 
 
 @pytest.mark.parametrize(

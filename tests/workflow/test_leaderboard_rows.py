@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from reporting import leaderboard, load_results
+from reporting.tables.titles import BOUND
 from workflow.configuration import leaderboard_rows
-from workflow.configuration.bounds import FAMILY
 from workflow.configuration.merged import load
 from workflow.plan.runs import Cell, Plan
 
@@ -153,7 +153,7 @@ def test_bounds_are_filled_where_the_leaderboard_has_them():
     configuration = load(ROOT, example)
     plan = Plan(configuration)
     assert {cell.method for cell in plan.cells("mine")} == {"talr_ap"}
-    bounds = {name for name, about in configuration.files.items() if about.family == FAMILY}
+    bounds = {name for name, about in configuration.files.items() if about.family == BOUND}
     settings = plan.table_settings("mine")
     assert set(settings["table"]["methods"]) == {"talr_ap", "itq", *bounds}
     scores = defaultdict(list)
