@@ -3,6 +3,7 @@
 import csv
 import itertools
 
+import models
 import numpy as np
 import pytest
 import yaml
@@ -306,3 +307,9 @@ def test_intervals_of_improvement_are_over_draws_of_tables():
         of = [block(table, name=name) for name, table in (("x", above), ("y", above), ("z", third))]
         found = summary.improvement(blocks(*of, methods=["a", "b"])).probability
         assert found[:, 0, 1] == pytest.approx(expected)
+
+
+def test_a_metric_of_which_less_is_better_is_not_summarised():
+    table = models.small(blocks=[models.block(metric="empty_radius_2")])
+    with pytest.raises(ValueError, match="less is better by empty_radius_2"):
+        summary.blocks_of(*models.model_of(table, []))
