@@ -71,7 +71,7 @@ BENCHMARKS = {
 
 OPTIONAL = """\
 Published libraries (faiss-cpu, torchmetrics, pytorch-metric-learning) are timed if they are installed:
-pip install --group benchmarks
+pip install --group benchmarks  # pip 25.1 or newer
 So are pytrec_eval and ranx, of runs: pip install ranx pytrec_eval-terrier"""
 RECORDS = Path(__file__).parent / "results"
 

@@ -38,7 +38,7 @@ def find():
     for folder in folders:
         if (path := Path(folder).expanduser() / FILE).is_file():
             return path
-    raise Failed(f"no {FILE} in the folders of TIEBENCH_RESOURCES")
+    raise Failed(f"no {FILE}, features X and labels y of CIFAR-10, in the folders of TIEBENCH_RESOURCES")
 
 
 def read(path):

@@ -327,7 +327,10 @@ def _codes(options: argparse.Namespace) -> None:
     counts = Counter(outcome for _, outcome in outcomes)
     print(", ".join(f"{counts[outcome]} {outcome}" for outcome in digests.OUTCOMES if counts[outcome]))
     if counts[digests.OTHER]:
-        raise ValueError(f"{counts[digests.OTHER]} runs have other codes than those of the leaderboard")
+        raise ValueError(
+            f"{counts[digests.OTHER]} runs have other codes than those of the leaderboard; codes of trained "
+            "networks also differ between processors and versions"
+        )
 
 
 def _docs(options: argparse.Namespace) -> None:

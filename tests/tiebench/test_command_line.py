@@ -74,6 +74,25 @@ def test_nothing_is_ever_unpickled(tmp_path, fails, arrays, form):
     assert not made.exists()
 
 
+def test_labels_are_taken_by_rows_of_a_split(tmp_path, printed, fails, misused, arrays):
+    """As codes of runs of the suite have none of their own."""
+    np.savez(tmp_path / "whole", **arrays)
+    np.savez(tmp_path / "codes", query=arrays["query"], database=arrays["database"])
+    rows = np.random.default_rng(1).permutation(60)
+    labels = np.full(60, 99)
+    np.savez(tmp_path / "split", query=rows[:9], database=rows[9:49])
+    labels[rows[:9]], labels[rows[9:49]] = arrays["query_labels"], arrays["database_labels"]
+    np.save(tmp_path / "labels", labels)
+    codes, given = tmp_path / "codes.npz", ["--split", tmp_path / "split.npz"]
+    both = [*given, "--labels", tmp_path / "labels.npy"]
+    assert printed("score", codes, *both) == printed("score", tmp_path / "whole.npz")
+    assert "--split and --labels give labels by rows of a dataset" in fails("score", codes)
+    assert "--labels goes with --split" in misused("score", codes, *both[2:])
+    assert "--split goes with --labels" in misused("score", codes, *given)
+    np.save(tmp_path / "labels", labels[:40])
+    assert "does not have all rows of" in fails("score", codes, *both)
+
+
 def test_the_normaliser_of_ap_at_k_is_the_one_asked_for(scored):
     # One query whose ranking has relevant items at ranks 1 and 3 of 5: sums of precision 1 and 1 + 2/3.
     codes = {"query": np.ones((1, 5)), "database": np.tri(5)[::-1], "query_labels": np.array([4])}

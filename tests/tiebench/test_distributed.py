@@ -8,6 +8,7 @@ import pytest
 from part_databases import FORMATS, arrays, assert_same_bytes, count, needed, whole, write
 from refusals import refused
 
+import tiebench
 from tiebench.counting import distributed, part_files
 from tiebench.counting.distributed import count_parts
 
@@ -294,7 +295,11 @@ def test_a_wrong_file_is_an_error_of_one_line_that_names_it(tmp_path, form, dama
         (["none*.npz"], None, "no file matches none*.npz"),
         (["part0.cods.npy"], None, "part0.cods.npy: no such file; did you mean 'part0.codes.npy'?"),
         (["nowhere/part0.npz"], None, "nowhere/part0.npz: no such file"),
-        (["part*.codes.npy"], None, "part0.codes.npy has no labels: also name the .npy files of labels"),
+        (
+            ["part*.codes.npy"],
+            None,
+            "part0.codes.npy has no labels: give --labels",
+        ),
         (["part*.codes.npy"], "part1.labels.npy", "there are 3 .npy files of codes, from "),
         (["part*.codes.npy", "part1.codes.npy"], "part*.labels.npy", "part1.codes.npy is given twice"),
         (["part1.codes.npy", "link.npy"], ["part1.labels.npy"] * 2, "part1.codes.npy is given twice"),
@@ -355,5 +360,22 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch, package, path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.zarr").mkdir()
     (tmp_path / "a.parquet").touch()
-    with refused(f"{path}: reading it needs {package} ", "tiebench[distributed]"):
+    with refused(f"{path}: reading it needs a package (", f": pip install {package}"):
         count(arrays(), (path, None))
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (ModuleNotFoundError("No module named 'tiebench'"), "cannot import tiebench: No module named"),
+        ("0.1", "has tiebench 0.1, this process"),
+    ],
+)
+def test_a_worker_without_this_version_is_named_before_anything_waits_for_it(answer, message):
+    class Client:
+        def run(self, function, *given, on_error):
+            assert function(*given) == tiebench.__version__ and on_error == "return"
+            return {"tcp://a:1": tiebench.__version__, "tcp://b:2": answer}
+
+    with refused(f"worker tcp://b:2 {message}"):
+        distributed.count_parts(np.eye(8, dtype=np.uint8), np.arange(8), "a.npz", client=Client())

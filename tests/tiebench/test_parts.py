@@ -104,6 +104,8 @@ def test_parts_that_do_not_belong_together_are_refused(tmp_path, fails):
     ("options", "message"),
     [
         (["--part", "1/3"], "go together"),
+        (["--part", "1/3", "--histograms", "x", "--at", "5"], "--part writes counts: give --at"),
+        (["--part", "1/3", "--histograms", "x", "--per-query", "y"], "--part writes counts: give --at"),
         (["--part", "1/3", "--histograms", "x", "--merge"], "give one of them"),
         (["another.npz"], "one file of codes at a time"),
     ],

@@ -40,6 +40,8 @@ def test_the_command_prints_what_score_prints(folder, capsys, files):
     ("given", "message"),
     [
         (["part?.npz", "--queries", "none.npz"], "none.npz"),
+        (["part?.npz", "--queries", "s3://a/q.npz"], "a file or folder of this machine, not s3://a/q.npz"),
+        (["part?.npz", "--queries", "queries.npz", "--keep", "s3://a/b"], "keep must be a folder of this"),
         (["part?.npz", "--queries", "part0.npz"], "part0.npz lacks query"),
         (["part?.npz", "--queries", "queries.npz", "--names", "a,database_labels"], "it lacks 'a'; known:"),
     ],
@@ -66,4 +68,4 @@ def test_missing_dask_is_named(folder, fails, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     for option in (["--workers", "1"], ["--scheduler", "tcp://127.0.0.1:1"]):
         error = fails("score-parts", "part0.npz", "--queries", "queries.npz", *option)
-        assert f"{option[0]} needs Dask: pip install 'tiebench[distributed]'" in error
+        assert f"{option[0]} needs Dask: pip install distributed" in error

@@ -5,9 +5,11 @@ tests/test_documentation.py plans the documented commands as one machine would.
 
 import os
 import re
+import shlex
 
 import forked
 import pytest
+import snakemake.cli
 import yaml
 
 from workflow.configuration.merged import load, merge
@@ -66,7 +68,19 @@ def slurm_profile(folder):
     assert profile.pop("executor") == "slurm"
     (folder / "slurm").mkdir()
     (folder / "slurm" / "config.yaml").write_text(yaml.safe_dump(profile))
-    return ["--profile", str(folder / "slurm")]
+    return ["--workflow-profile", str(folder / "slurm")]
+
+
+def test_a_cluster_has_no_limits_of_the_machine_that_submits(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    page = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^    snakemake (--workflow-profile profiles/slurm .*?)$\n\n", page, re.M | re.S)
+    words = shlex.split(command.replace("\\\n", " "))
+    _, options = snakemake.cli.parse_args([*slurm_profile(tmp_path), *words[2:]])
+    assert {name: of.value for name, of in options.resources.items()} == {"mem_mb": 8000}
+    assert options.cores is None and options.jobs == 100
+    (memory,) = re.findall(r"mem_mb=(\S+)", " ".join(options.default_resources.args))
+    assert [eval(memory, {"attempt": attempt}) for attempt in (1, 2, 3)] == [2000, 4000, 8000]
 
 
 def planned(folder, targets, files, options):

@@ -10,6 +10,7 @@ import numpy as np
 
 from tiebench.command_line import Parser, Reads, Writes, names, word
 from tiebench.commands import CODES, add_threads, print_text
+from tiebench.commands.score import add_labels, check_naming
 from tiebench.files import naming_values, read_npz
 
 if TYPE_CHECKING:  # loading the kernels takes time, and `tiebench --help` counts nothing
@@ -63,6 +64,7 @@ def add_arguments(parser: Parser) -> None:
         type=Reads(),
         help="the split that the codes were made with: checked against the protocol",
     )
+    add_labels(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.add_argument(
         "--figure",
@@ -79,6 +81,7 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.error(
             f"--figure {options.figure}: the file must end in {', '.join(FIGURES[:2])} or {FIGURES[2]}"
         )
+    check_naming(options, parser)
     _require("scipy.special", "SciPy")
     if options.figure:
         _require("matplotlib", "Matplotlib")
@@ -111,7 +114,7 @@ def _require(module, name):
     try:
         importlib.import_module(module)
     except ImportError as error:
-        raise ValueError(f"tiebench compare needs {name}: pip install 'tiebench[compare]'") from error
+        raise ValueError(f"tiebench compare needs {name}: pip install {name.lower()}") from error
 
 
 # -- the codes -------------------------------------------------------------------------------------------
@@ -121,11 +124,11 @@ def _score(options, board, cutoffs):
     """Means and scores per query of the codes, and notes on them."""
     from tiebench import diagnostics
     from tiebench.commands.health import class_counts
-    from tiebench.commands.score import read_arrays, to_codes
+    from tiebench.commands.score import read_labelled, to_codes
     from tiebench.counting.histograms import joint_histograms
     from tiebench.scoring import score_histograms
 
-    arrays = read_arrays(options.file, optional=tuple(ITEMS.values()))
+    arrays = read_labelled(options, optional=tuple(ITEMS.values()))
     codes = to_codes(options.file, arrays)
     notes = _check_identity(options, board, arrays)
     affinity, more = _affinity(options.file, board, codes.affinity)

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tiebench import files
-from tiebench.command_line import Parser, Reads, Writes, word
+from tiebench.command_line import Parser, Writes, word
 from tiebench.commands import CODES, positive, print_text, radius
-from tiebench.commands.score import NEEDED, read_arrays, read_bits
+from tiebench.commands.score import NEEDED, add_naming, check_naming, read_arrays, read_bits, rows_of
 
 HELP = "write the codes of a file for FAISS, PostgreSQL, TREC tools or ranx"
 DESCRIPTION = """\
@@ -62,7 +62,7 @@ def read_named(file: str, split: str | None = None, labels: str | None = None) -
 
     arrays = read_arrays(file, NEEDED[:2], optional=OPTIONAL)
     if split is not None:
-        arrays |= _rows_of(split, labels, {part: len(arrays[part]) for part in PARTS})
+        arrays |= rows_of(split, labels, {part: len(arrays[part]) for part in PARTS})
     query, database = (arrays[part] for part in PARTS)
     with files.naming_values(file):
         check_shapes(query, database, *(arrays.get(f"{part}_labels") for part in PARTS))
@@ -83,49 +83,6 @@ def read_named(file: str, split: str | None = None, labels: str | None = None) -
         if given["labels"][0] is not None:
             found = {part: labels_of(arrays[f"{part}_labels"], f"{part}_labels") for part in PARTS}
     return NamedCodes(*codes, ids, found, named_by)
-
-
-def _rows_of(split, labels, sizes):
-    """query_items, database_items of a split, and the labels of these rows."""
-    from tiebench.values import check_form
-    from tiebench.values import rows as row_numbers
-
-    given = files.read_npz(split, PARTS)
-    rows = {}
-    for part, size in sizes.items():
-        if part not in given:
-            raise ValueError(f"{split} lacks `{part}`, row numbers (n,)")
-        with files.naming_values(split):
-            rows[part] = row_numbers(given[part], part)
-        if len(rows[part]) != size:
-            raise ValueError(f"{split} has {len(rows[part])} rows of `{part}`, the codes are of {size}")
-    found = {f"{part}_items": rows[part] for part in sizes}
-    if labels is not None:
-        of_all = files.read_array(labels)
-        with files.naming_values(labels):
-            check_form(of_all, "the array")
-        for part in sizes:
-            if rows[part].max(initial=-1) >= len(of_all):
-                raise ValueError(f"{labels} of shape {of_all.shape} does not have all rows of {split}")
-            found[f"{part}_labels"] = of_all[rows[part]]
-    return found
-
-
-def add_naming(parser: Parser) -> None:
-    """Add the options of `read_named`."""
-    parser.add_argument(
-        "--split",
-        metavar="split.npz",
-        type=Reads(),
-        help="row numbers of the items in their dataset, query and database: what items are called, as in "
-        "resources/protocols/<protocol>/split.npz of the suite",
-    )
-    parser.add_argument(
-        "--labels",
-        metavar="labels.npy",
-        type=Reads(),
-        help="with --split: the labels of the dataset, as in resources/datasets/<dataset>/labels.npy",
-    )
 
 
 def add_arguments(parser: Parser) -> None:
@@ -168,8 +125,7 @@ def check_reach(options: argparse.Namespace, parser: argparse.ArgumentParser) ->
         parser.error("--neighbours and --radius exclude each other")
     if options.ties is not None and options.neighbours is None:
         parser.error("--ties goes with --neighbours")
-    if options.labels is not None and options.split is None:
-        parser.error("--labels goes with --split")
+    check_naming(options, parser)
 
 
 def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
@@ -188,7 +144,7 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             parser.error(f"--{name} does not go with --to {options.to}")
     codes = read_named(options.file, options.split, options.labels)
     if options.qrels and codes.labels is None:
-        parser.error(f"--qrels: {options.file} has no labels")
+        parser.error(f"--qrels: {options.file} has no labels; give --split and --labels")
     if options.qrels and options.to == "ranx" and not str(options.qrels).endswith(".json"):
         parser.error(f"--qrels: ranx reads JSON from files that end in .json, not {options.qrels}")
     found = {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tiebench import files
-from tiebench.command_line import Parser, Writes, word
+from tiebench.command_line import Parser, Reads, Writes, word
 from tiebench.commands import CODES, add_threads, positive, print_text
 from tiebench.metric_table import METRICS
 from tiebench.rankings.exact import AP_AT_NORMALISERS
@@ -50,11 +50,12 @@ _SAVE_AS_NPZ = (
 
 
 def read_arrays(
-    file: str, needed: Sequence[str] = NEEDED, optional: Sequence[str] = ()
+    file: str, needed: Sequence[str] = NEEDED, optional: Sequence[str] = (), hint: str = ""
 ) -> dict[str, np.ndarray]:
     """Name -> array of an .npz file, or, memory-mapped, of a folder of .npy files.
 
-    needed: names of NEEDED that must be there; optional: names that are read where they are.
+    needed: names of NEEDED that must be there; optional: names that are read where they are; hint: what a
+    message says where labels alone are missing.
 
     Raises ValueError for what cannot be scored, OSError for a file that cannot be opened.
     """
@@ -67,7 +68,11 @@ def read_arrays(
         arrays = files.read_npz(file, names)
     missing = [name for name in needed if name not in arrays]
     if missing:
-        raise ValueError(f"{file} lacks {', '.join(missing)}; it holds {', '.join(arrays) or 'none of them'}")
+        if "database" in arrays and arrays["database"].ndim == 0:
+            raise ValueError(f"{file} is a part that --part wrote: score all parts with --merge")
+        hint = hint if set(missing) <= set(NEEDED[2:]) else ""
+        held = ", ".join(arrays) or "none of them"
+        raise ValueError(f"{file} lacks {', '.join(missing)}; it holds {held}{hint}")
     for name in set(NEEDED) & set(arrays):
         if arrays[name].ndim not in (1, 2):
             raise ValueError(
@@ -96,12 +101,75 @@ class Codes(NamedTuple):
     items: int
 
 
-def read_codes(file: str, part: int = 1, of: int = 1) -> Codes:
-    """Codes and labels of an .npz file or a folder of .npy files.
+def read_labelled(options: argparse.Namespace, optional: Sequence[str] = ()) -> dict[str, np.ndarray]:
+    """Arrays of `options.file` with labels: its own, or those that --split and --labels say."""
+    if options.labels is None:
+        hint = "; --split and --labels give labels by rows of a dataset, as of runs of the suite"
+        return read_arrays(options.file, optional=optional, hint=hint)
+    arrays = read_arrays(options.file, NEEDED[:2], optional)
+    return arrays | rows_of(options.split, options.labels, {part: len(arrays[part]) for part in NEEDED[:2]})
 
-    part, of: which part of the database alone. Raises ValueError, one line that names the file.
+
+def rows_of(split: str, labels: str | None, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
+    """query_items, database_items of a split, and the labels of these rows. sizes: of the parts."""
+    from tiebench.values import check_form
+    from tiebench.values import rows as row_numbers
+
+    given = files.read_npz(split, tuple(sizes))
+    rows = {}
+    for part, size in sizes.items():
+        if part not in given:
+            raise ValueError(f"{split} lacks `{part}`, row numbers (n,)")
+        with files.naming_values(split):
+            rows[part] = row_numbers(given[part], part)
+        if len(rows[part]) != size:
+            raise ValueError(f"{split} has {len(rows[part])} rows of `{part}`, the codes are of {size}")
+    found = {f"{part}_items": rows[part] for part in sizes}
+    if labels is not None:
+        of_all = files.read_array(labels)
+        with files.naming_values(labels):
+            check_form(of_all, "the array")
+        for part in sizes:
+            if rows[part].max(initial=-1) >= len(of_all):
+                raise ValueError(f"{labels} of shape {of_all.shape} does not have all rows of {split}")
+            found[f"{part}_labels"] = of_all[rows[part]]
+    return found
+
+
+def add_naming(parser: Parser) -> None:
+    """Add the options of `rows_of`."""
+    parser.add_argument(
+        "--split",
+        metavar="split.npz",
+        type=Reads(),
+        help="row numbers of the items in their dataset, query and database, as in "
+        "resources/protocols/<protocol>/split.npz of the suite",
+    )
+    add_labels(parser)
+
+
+def add_labels(parser: Parser) -> None:
+    """Add the option that goes with --split."""
+    parser.add_argument(
+        "--labels",
+        metavar="labels.npy",
+        type=Reads(),
+        help="with --split: the labels of the dataset, as in resources/datasets/<dataset>/labels.npy",
+    )
+
+
+def check_naming(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """Refuse --labels without --split."""
+    if options.labels is not None and options.split is None:
+        parser.error("--labels goes with --split")
+
+
+def read_codes(options: argparse.Namespace, part: int = 1, of: int = 1) -> Codes:
+    """Codes and labels of `options.file`. part, of: which part of the database alone.
+
+    Raises ValueError, one line that names the file.
     """
-    return to_codes(file, read_arrays(file), part, of)
+    return to_codes(options.file, read_labelled(options), part, of)
 
 
 def to_codes(file: str, arrays: Mapping[str, np.ndarray], part: int = 1, of: int = 1) -> Codes:
@@ -154,7 +222,7 @@ def count_part(options: argparse.Namespace) -> None:
     from tiebench.counting.histograms import joint_histograms
 
     part, of = parts.parse(options.part)
-    codes = read_codes(options.files[0], part, of)
+    codes = read_codes(options, part, of)
     histograms = joint_histograms(
         codes.query, codes.database, codes.bits, codes.affinity, threads=options.threads
     )
@@ -167,6 +235,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "files", metavar="FILE.npz", nargs="+", type=CODES, help="codes and labels; with --merge, parts"
     )
+    add_naming(parser)
     add_scoring_options(parser)
     add_threads(parser)
     parser.add_argument(
@@ -242,7 +311,13 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.error("--prefixes scores whole files and their means: leave out --part, --merge, --per-query")
     if options.order and (options.prefixes or options.merge or options.part):
         parser.error("--order needs the codes of the whole file: leave out --part, --merge, --prefixes")
+    if options.split and (options.merge or options.labels is None):
+        parser.error("--split goes with --labels, and with codes: leave out --merge")
+    check_naming(options, parser)
+    options.file = options.files[0]
     if options.part is not None:
+        if options.at or options.per_query or options.ap_at_normaliser != "hits":
+            parser.error("--part writes counts: give --at, --ap-at-normaliser and --per-query to --merge")
         count_part(options)
         return 0
     from tiebench import scoring
@@ -252,16 +327,16 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if options.prefixes:
         from tiebench.prefixes import score_prefixes
 
-        codes = read_codes(options.files[0])
-        with files.naming_values(options.files[0]):
+        codes = read_codes(options)
+        with files.naming_values(options.file):
             found = score_prefixes(*codes[:4], options.prefixes, threads=options.threads, **settings)
         return print_text(json.dumps({prefix: one.means for prefix, one in found.items()}, indent=2))
     if options.merge:
         scores = scoring.score_histograms(parts.load_merged(options.files), **settings)
     else:
-        codes = read_codes(options.files[0])
+        codes = read_codes(options)
         settings["threads"] = options.threads
         scores = scoring.score_codes(*codes[:4], order=options.order, **settings)
         if options.order and (fault := scoring.fault_of_order(scores, *codes[:4], **settings)):
-            print(f"warning: {options.files[0]}: {fault}", file=sys.stderr)
+            print(f"warning: {options.file}: {fault}", file=sys.stderr)
     return print_scores(scores, options)

@@ -36,8 +36,9 @@ FILE is a path, a URL such as s3://bucket/codes-0001.parquet, or a pattern with 
   .zarr     a group of arrays of these names
   .npy      codes; --labels names the .npy files of their labels, alike or in the same order
 
-Only local .npz and .npy files need no further packages: pip install 'tiebench[distributed]'. Credentials and
-addresses of storage come from the environment of each worker, such as AWS_PROFILE and AWS_ENDPOINT_URL.
+Parquet needs pyarrow, Zarr zarr, a URL fsspec and the package of its storage (s3fs, gcsfs, adlfs), and
+--workers and --scheduler need distributed. Credentials and addresses of storage come from the environment of
+each worker, such as AWS_PROFILE and AWS_ENDPOINT_URL.
 
   tiebench score-parts 's3://bucket/codes-*.parquet' --queries queries.npz --workers 8 --keep counts
   tiebench score-parts 's3://bucket/codes-*.parquet' --queries queries.npz --scheduler tcp://10.0.0.1:8786
@@ -114,6 +115,8 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from tiebench.counting.distributed import count_parts
     from tiebench.scoring import score_histograms
 
+    if "://" in options.queries:
+        raise ValueError(f"--queries must be a file or folder of this machine, not {options.queries}")
     arrays = read_arrays(options.queries, ("query", "query_labels"))
     with _client(options) as client:
         histograms = count_parts(
@@ -141,7 +144,7 @@ def _client(options: argparse.Namespace) -> "Iterator[Client | None]":
         from distributed import Client, LocalCluster
     except ImportError as error:
         asked = "--workers" if options.workers else "--scheduler"
-        raise ValueError(f"{asked} needs Dask: pip install 'tiebench[distributed]'") from error
+        raise ValueError(f"{asked} needs Dask: pip install distributed") from error
     if options.scheduler:
         with Client(options.scheduler) as client:
             if not client.scheduler_info()["workers"]:

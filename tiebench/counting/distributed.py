@@ -7,6 +7,7 @@ integers that add up, so the result has the same bytes whoever counted which par
 import hashlib
 import json
 import os
+import pkgutil
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tiebench._version import __version__
 from tiebench.codes.inputs import check_shapes, label_affinity, packed_codes
 from tiebench.counting import part_files, parts
 from tiebench.counting.histograms import JointHistograms, joint_histograms, merge
@@ -127,6 +129,10 @@ def count_parts(
         that no worker survives; what `keep` holds then stays.
     """
     part_items = integer(part_items, "part_items", 1)
+    if keep is not None and "://" in os.fspath(keep):
+        raise ValueError(f"keep must be a folder of this machine, not {os.fspath(keep)}")
+    if client is not None:
+        _check_workers(client)
     queries = _checked_queries(query, query_labels, bits)
     files = part_files.find(database, database_labels, names)
     described = dict(_results(client, _describe, files, queries))
@@ -143,6 +149,17 @@ def count_parts(
             progress(Progress(done, of_parts, counted, items, kept))
     assert total is not None
     return total
+
+
+def _check_workers(client):
+    """Raise ValueError for a worker that has no `tiebench` of this version: its tasks would wait for ever."""
+    # A function of the standard library, which a worker without `tiebench` knows too.
+    found = client.run(pkgutil.resolve_name, "tiebench:__version__", on_error="return")
+    for address, version in found.items():
+        if isinstance(version, Exception):
+            raise ValueError(f"worker {address} cannot import tiebench: {one_line(version)}")
+        if version != __version__:
+            raise ValueError(f"worker {address} has tiebench {version}, this process {__version__}")
 
 
 def _checked_queries(query, labels, bits):

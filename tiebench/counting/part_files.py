@@ -105,7 +105,7 @@ def find(
             raise ValueError(f"{path} is given twice")
     alone = [path for path in found if path.endswith(".npy")]
     if alone and not beside:
-        raise ValueError(f"{alone[0]} has no labels: also name the .npy files of labels")
+        raise ValueError(f"{alone[0]} has no labels: give --labels, database_labels in Python")
     if len(alone) != len(beside):
         raise ValueError(
             f"there are {len(alone)} .npy files of codes, from {alone[0] if alone else 'none'}, but "
@@ -213,10 +213,9 @@ def _naming(path):
     except (MemoryError, PartFileError):
         raise
     except ImportError as error:
-        missing = (error.name or "a package").split(".")[0]
-        raise PartFileError(
-            f"{path}: reading it needs {missing} ({one_line(error)}): pip install 'tiebench[distributed]'"
-        ) from error
+        # fsspec says itself which package reads a storage, without a name.
+        install = f": pip install {error.name.split('.')[0]}" if error.name else ""
+        raise PartFileError(f"{path}: reading it needs a package ({one_line(error)}){install}") from error
     except Exception as error:
         # Damaged files and storage services raise errors of every kind.
         reason = (isinstance(error, OSError) and error.strerror) or one_line(error)

@@ -95,7 +95,7 @@ def write_faiss(path: AnyPath, database: ArrayLike, bits: int, ids: ArrayLike | 
     try:
         import faiss
     except ImportError as error:
-        raise ValueError("FAISS is not installed: pip install 'tiebench[faiss]'") from error
+        raise ValueError("FAISS is not installed: pip install faiss-cpu") from error
     index: Any = faiss.IndexBinaryFlat(codes.shape[1] * 8)
     if names is not None:
         index = faiss.IndexBinaryIDMap2(index)
