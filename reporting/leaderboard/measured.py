@@ -18,7 +18,7 @@ KEYS = {"measured": str, "table": str, "columns": list}
 def render(settings: Mapping, folder: Path) -> str:
     """One table of a file, or of all files of a folder that have it, and where and when it was measured.
 
-    settings: of the marker, see leaderboard/README.md. folder: of the page, to which the path is relative.
+    settings: of the marker, see generated-parts.md. folder: of the page, to which the path is relative.
     Raises ValueError, one line with the nearest name, for settings that are unknown or do not fit.
     """
     check_keys(settings, KEYS, "a table of measurements")

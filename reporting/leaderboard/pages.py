@@ -16,7 +16,7 @@ marker and its end; the picture of a link below a marker; numbers of sentences b
 
     AP is 0.551<!-- mean digits ap 12 talr_ap -->.
 
-The settings are YAML; leaderboard/README.md describes them. Markers in blocks of code are not read.
+The settings are YAML; generated-parts.md describes them. Markers in blocks of code are not read.
 """
 
 import re

@@ -18,7 +18,7 @@ PLACE = re.compile(r"(\?|−?\d[\d.]*(?:\s\(−?[\d.]+\s+to\s+−?[\d.]+\))?)<!-
 
 
 def render(words: str, now: str, boards: Boards) -> str:
-    """The number that the words of a comment ask for, see leaderboard/README.md.
+    """The number that the words of a comment ask for, see generated-parts.md.
 
     now: what stands there; its decimals are kept, and are 3 for ?.
 

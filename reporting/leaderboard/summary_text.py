@@ -17,7 +17,7 @@ KEYS = {"summary": str, "set": str}
 
 
 def render(settings: Mapping, boards: Boards) -> str:
-    """What a marker with the key `summary` asks for, see leaderboard/README.md.
+    """What a marker with the key `summary` asks for, see generated-parts.md.
 
     Raises ValueError, one line with the nearest name, for settings that are unknown or do not fit.
     """

@@ -84,7 +84,7 @@ class _Data:
 def render(settings: Mapping, folder: Path, boards: Boards) -> str:
     """The table that a marker asks for, with sentences on its marks.
 
-    settings: of the marker, see leaderboard/README.md. folder: of the page. Raises ValueError, one line with
+    settings: of the marker, see generated-parts.md. folder: of the page. Raises ValueError, one line with
     the nearest name, for settings that are unknown or do not fit.
     """
     check_keys(settings, KEYS, "a table")

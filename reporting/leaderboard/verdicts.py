@@ -32,7 +32,7 @@ COUNTS = (
 def render(settings: Mapping, folder: Path, boards: Boards) -> str:
     """The verdict on each claim of a file that the leaderboard's runs of some protocols can judge.
 
-    settings: of the marker, see leaderboard/README.md. folder: of the page, to which the file of claims is
+    settings: of the marker, see generated-parts.md. folder: of the page, to which the file of claims is
     relative. Raises ValueError, one line with the nearest name, for settings that are unknown or do not fit,
     and where no claim is left.
     """

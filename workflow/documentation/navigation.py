@@ -81,6 +81,7 @@ SECTIONS: dict[str, tuple[str, str, dict[str, str]]] = {
             "contributing.md": "commands, layers, tests",
             "development/architecture.md": "layers, folders, the way of a run",
             "development/trust.md": "what is tested",
+            "development/generated-parts.md": "comments that put measured scores into pages",
             "development/performance.md": "where the time goes, and how near to the limits",
         },
     ),
