@@ -88,5 +88,5 @@ def test_every_form_is_a_setting_of_its_method():
 
 def test_without_the_file_there_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setenv("TIEBENCH_RESOURCES", str(tmp_path))
-    with pytest.raises(Failed, match=f"no {class_items.FILE} in the folders of TIEBENCH_RESOURCES"):
+    with pytest.raises(Failed, match=f"no {class_items.FILE}, features X and labels y of CIFAR-10, in"):
         differences.run(Report(), quick=True)

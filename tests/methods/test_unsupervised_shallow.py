@@ -47,7 +47,7 @@ def test_sign_compares_each_dimension_with_its_threshold(threshold):
 def test_sign_refuses_more_bits_than_dimensions_and_unknown_thresholds():
     with pytest.raises(Refusal, match="12 from these items, not 13"):
         fit(Sign, vectors(), bits=13)
-    with pytest.raises(Refusal, match="zero, mean or median, not 'mode'"):
+    with pytest.raises(Refusal, match="unknown threshold 'mode'; known: zero, mean, median"):
         fit(Sign, vectors(), bits=3, threshold="mode")
 
 
