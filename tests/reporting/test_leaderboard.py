@@ -167,6 +167,23 @@ def test_a_cell_with_more_seeds_is_kept_unless_its_settings_changed(results, fol
     assert {run["seed"] for run in runs} == {0}
 
 
+def test_a_cell_with_more_seeds_is_replaced_by_another_seed(results, folder):
+    """Fewer runs are kept out where the files have each of them, not where they are others."""
+    for protocol in SIZES:
+        make_run(results, protocol, "one", 8, 7, random_scores(np.random.default_rng(7), SIZES[protocol]))
+    another(results, "other", methods=["one"], seeds=[7])()
+    board = leaderboard.read("p", folder)
+    assert {run["seed"] for run in board.runs if run["method"] == "one"} == {7}
+
+
+def test_the_score_without_codes_is_renewed(results, folder):
+    for protocol in SIZES:
+        make_uncoded(results, protocol, ap=0.125, queries=3)
+    another(results, "more", methods=["three"])()
+    rows = leaderboard.read("p", folder).tidy.query("method == 'uncoded' and metric == 'ap'")
+    assert not rows.empty and set(rows["mean"]) == {0.125}
+
+
 @pytest.mark.parametrize("refused", ["*", "p_fold2"])
 def test_what_is_kept_stays_whole_where_nothing_new_has_scores(results, folder, refused):
     """Fewer seeds of what is there; a further method that every fold refuses, or one of them."""
