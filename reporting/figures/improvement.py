@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from reporting.drawing.axes import NothingToDraw, heading
 from reporting.drawing.matrices import Square, matrix
 from reporting.drawing.options import DEFAULT, Options
-from reporting.statistics.summary import LEAST_TABLES, blocks_of, improvement, resampled
+from reporting.statistics.summary import LEAST_TABLES, blocks_of, improvement
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
 from tiebench.figure_style import PAGE, Mark, point_values
@@ -17,12 +17,12 @@ TITLE = "Win probabilities"
 CAPTION = (
     "How to read it. A square says how probable it is that a run of the method of its row is above one of "
     "the method of its column, in a table at random of those that have both: the bluer, the more often "
-    "above, the more orange, the more often below; white is one half. A dot marks a 95% interval, over "
-    "tables, queries and runs that are drawn anew, without one half. Methods stand in the order of their "
-    "mean probability. Grey: fewer than three common tables."
+    "above, the more orange, the more often below; white is one half. A dot marks p of at most 0.05 in an "
+    "exact test over tables, uncorrected. Methods stand in the order of their mean probability. Grey: fewer "
+    "than six common tables."
 )
 NEEDS = ("per_query",)
-REQUIRES = {"protocols": 3, "methods": 2}
+REQUIRES = {"protocols": 6, "methods": 2}
 
 
 def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
@@ -34,7 +34,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     found = improvement(blocks) if blocks else None
     if found is None or not (found.tables[np.triu_indices(len(found.methods), 1)] >= LEAST_TABLES).any():
         raise NothingToDraw(f"table {table.name}: no run has a score of a pair in {LEAST_TABLES} tables")
-    probability, low, high = found.probability
+    probability, told = found.probability, found.above | found.above.T
     order = np.argsort(-np.nanmean(np.where(np.isnan(probability), 0.5, probability), axis=1), kind="stable")
     methods = [found.methods[place] for place in order]
     titles = [table.method_title(method) for method in methods]
@@ -43,16 +43,16 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     for row, column in itertools.product(range(len(order)), repeat=2):
         at = order[row], order[column]
         if not np.isnan(probability[at]):
-            values = point_values([(probability[at], low[at], high[at], found.tables[at])])
+            values = point_values([(probability[at], found.p[at], found.tables[at])])
             gid = f"cell-{methods[row]}-{methods[column]}"
             mark = Mark(gid, method=methods[row], label=titles[column], values=values)
-            text = "•" if low[at] > 0.5 or high[at] < 0.5 else ""
+            text = "•" if told[at] else ""
             squares[row, column] = Square(2 * float(probability[at]) - 1, mark, text)
     lead = (
-        f"Blue: a row is above a column; •: 95% interval over {resampled(blocks)} without 0.5. "
-        f"{len(blocks)} tables, {LEAST_TABLES} or more of each pair."
+        f"Blue: a row is above a column; •: p ≤ 0.05 over tables, uncorrected. {len(blocks)} tables, "
+        f"{LEAST_TABLES} or more of each pair."
     )
-    names = "probability that it is above;from;to;tables"
+    names = "probability that it is above;p;tables"
     return matrix(
         heading(options, TITLE, lead),
         titles,

@@ -248,9 +248,9 @@ def _pairs(table: Table, results: Results) -> Iterable[dict]:
                     "statistic": "probability_above",
                     "method": method,
                     "other": against,
+                    "value": float(found.probability[one, other]),
+                    "p": float(found.p[one, other]),
                     "tables": int(found.tables[one, other]),
-                    "over": summary.resampled(blocks),
-                    **_interval(found.probability[:, one, other]),
                 }
 
 

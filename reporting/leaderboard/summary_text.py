@@ -79,16 +79,10 @@ def _ranks(plan: Plan, boards: Boards, name: str) -> str:
 def _pairs(plan: Plan, boards: Boards) -> str:
     table, results = plan.model(EVERY, boards)
     found = summary.improvement(summary.blocks_of(table, results))
-    above, below = found.probability[1] > 0.5, found.probability[2] < 0.5
-    known = ~np.isnan(found.probability[0])
+    above, known = found.above, ~np.isnan(found.probability)
+    below = above.T
     order = np.argsort(-above.sum(axis=1), kind="stable").tolist()
-    wins = above.sum(axis=1)
-    first = [place for place in order if wins[place] >= wins[order[min(4, len(order) - 1)]]]
-    text = (
-        f"Of {known.sum() // 2} pairs of methods, {above.sum()} have an interval that excludes 0.5. Of "
-        f"{joined([table.method_title(found.methods[place]) for place in first])}, which are above the "
-        f"largest number of other methods, {_within(first, above)}."
-    )
+    text = f"Of {known.sum() // 2} pairs of methods, {above.sum()} are told apart."
     titles = [table.method_title(method) for method in found.methods]
     rows = [
         [
@@ -98,14 +92,7 @@ def _pairs(plan: Plan, boards: Boards) -> str:
         ]
         for place in order
     ]
-    return (
-        f"{paragraph(escape_markdown(text))}\n\n{_markdown(['Method', 'wins', 'losses', 'undecided'], rows)}"
-    )
-
-
-def _within(places: Sequence[int], above: np.ndarray) -> str:
-    pairs = int(above[np.ix_(places, places)].sum())
-    return f"{pairs or 'no'} pair{'s are' if pairs > 1 else ' is'} told apart among themselves"
+    return _markdown(["Method", "wins", "losses", "undecided"], rows, text)
 
 
 def _orders(plan: Plan, boards: Boards) -> str:

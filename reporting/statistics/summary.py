@@ -13,7 +13,8 @@ where they share a dataset, intervals are too narrow; and n runs vary in a resam
 variance.
 
 **Ranks, IQM and profile** are of the methods that have scores in every column: a rank among others would be
-another quantity. **Pairs** are compared in the tables that have both.
+another quantity. **Pairs** are compared in the tables that have both, without resamples: of three tables that
+agree every resample agrees, which equal methods do one time in four.
 """
 
 import hashlib
@@ -24,7 +25,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import kendalltau, rankdata
+from scipy.stats import kendalltau, permutation_test, rankdata
 
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
@@ -35,8 +36,9 @@ Array = NDArray[np.float64]
 RESAMPLES, TAIL = 1000, 0.025
 # Of a profile: how much of the best score may be missing.
 TAUS = np.round(np.linspace(0, 0.5, 51), 2)
-# Pairs are compared that share at least so many tables; orders that share so many methods.
-LEAST_TABLES, LEAST_METHODS = 3, 6
+# Pairs are compared that share so many tables, since of fewer no test over tables can have p < 0.05; orders
+# that share so many methods.
+LEAST_TABLES, LEAST_METHODS = 6, 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,9 +117,9 @@ class Blocks(tuple[Block, ...]):
         of_blocks = (statistics(block, block.runs[None]) for block in self)
         return [np.concatenate(values)[None] for values in zip(*of_blocks)]
 
-    def draws(self, statistics: Callable[[Block, Array], Sequence[Array]], name: str) -> list[Array]:
+    def draws(self, statistics: Callable[[Block, Array], Sequence[Array]]) -> list[Array]:
         """The same of the tables of each resample, (RESAMPLES, tables, …)."""
-        random = generator(name)
+        random = generator("summary")
         found: list[Array] = []
         slots = random.integers(0, len(self), (RESAMPLES, len(self)))
         for place, block in enumerate(self):
@@ -228,7 +230,7 @@ def standing(blocks: Blocks) -> Standing:
         both = both.reshape(*both.shape[:3], -1)
         return ranks, np.pad(both, [(0, 0)] * 3 + [(0, width - both.shape[-1])]), profiles
 
-    point, draws = blocks.measured(statistics), blocks.draws(statistics, "summary")
+    point, draws = blocks.measured(statistics), blocks.draws(statistics)
     found = [
         with_interval(reduce(one)[0], reduce(drawn))
         for reduce, one, drawn in zip((_over_tables, _iqm, _over_tables), point, draws)
@@ -264,9 +266,8 @@ def _means(runs: Array) -> Array:
 
 
 def with_interval(point: Array, draws: Array) -> Array:
-    """(3, …): values, and the percentile interval of their draws (R, …) without NaN."""
-    quantile = np.nanquantile if np.isnan(draws).any() else np.quantile  # many times as fast
-    low, high = quantile(draws, [TAIL, 1 - TAIL], axis=0)
+    """(3, …): values, and the percentile interval of their draws (R, …)."""
+    low, high = np.quantile(draws, [TAIL, 1 - TAIL], axis=0)
     return np.stack([point, low, high])
 
 
@@ -275,12 +276,18 @@ def with_interval(point: Array, draws: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Improvement:
-    """probability: (3, methods, methods), that the row is above the column, with its interval, NaN for a
-    method with itself and where fewer than LEAST_TABLES have both; tables: how many have both."""
+    """probability: (methods, methods), that the row is above the column; p: of its test against one half;
+    both NaN for a method with itself and where fewer than LEAST_TABLES have both; tables: how many do."""
 
     methods: tuple[str, ...]
     probability: Array
+    p: Array
     tables: NDArray[np.int64]
+
+    @property
+    def above(self) -> NDArray[np.bool_]:
+        """Whether the row is told apart from the column, and above it."""
+        return (self.probability > 0.5) & (self.p <= 0.05)
 
 
 @lru_cache(maxsize=4)
@@ -288,35 +295,29 @@ def improvement(blocks: Blocks) -> Improvement:
     """Probability of improvement: that a run of one method is above a run of another, in a table at random.
 
     The share of pairs of runs in which it is, ties as halves, mean over columns and over the tables that have
-    both (Mann and Whitney's U; Agarwal et al., 2021). A resample without any such table is left out.
+    both (Mann and Whitney's U; Agarwal et al., 2021). The test is over tables: of two methods that are alike,
+    each table's share less one half may as well have the other sign. p is exact, two-sided, the share of all
+    choices of signs whose mean is as far from zero (Fisher, 1935), and uncorrected for the number of pairs.
     """
     blocks = blocks.paired()
     count = len(blocks.methods)
-    both = np.einsum("it,jt->ij", blocks.present.astype(int), blocks.present.astype(int))
-
-    def above(block: Block, scores: Array) -> tuple[Array]:
-        found = np.full((len(scores), count, count), np.nan)
+    shares = np.full((len(blocks), count, count), np.nan)
+    for share, block in zip(shares, blocks):
         here = np.flatnonzero(~np.isnan(block.means).any(axis=1))
-        number = np.count_nonzero(~np.isnan(block.runs[here]), axis=-1).T
-        # Methods last, so that one run of a method meets one run of all others in one step.
-        by_run = np.ascontiguousarray(np.transpose(scores[:, here], (3, 0, 2, 1)))
-        for place, one in enumerate(here):
-            rest = slice(place + 1, None)
-            wins = np.zeros(by_run[0, ..., rest].shape, dtype=np.int16)  # less losses
-            for left, right in itertools.product(by_run[: number[:, place].max()], by_run):
-                wins += left[..., place, None] > right[..., rest]
-                wins -= left[..., place, None] < right[..., rest]
-            share = 0.5 + 0.5 * (wins / (number[:, place, None] * number[:, rest])).mean(axis=1)
-            found[:, one, here[rest]], found[:, here[rest], one] = share, 1 - share
-        return (found,)
-
-    ((of_tables,), (drawn,)) = blocks.measured(above), blocks.draws(above, "improvement")
-    point = _means(np.moveaxis(of_tables[0], 0, -1))
-    draws = _means(np.moveaxis(drawn, 1, -1))
+        for one, other in itertools.combinations(here, 2):
+            columns = zip(block.runs[one], block.runs[other])
+            of = [np.sign(np.subtract.outer(x[~np.isnan(x)], y[~np.isnan(y)])).mean() for x, y in columns]
+            share[one, other], share[other, one] = 0.5 + np.mean(of) / 2, 0.5 - np.mean(of) / 2
+    both = np.count_nonzero(~np.isnan(shares), axis=0)
+    np.fill_diagonal(both, [np.count_nonzero(of) for of in blocks.present])
+    found = _means(np.moveaxis(shares, 0, -1))
+    # A table that lacks one of both is the same under either sign.
+    over = np.moveaxis(np.nan_to_num(shares - 0.5), 0, -1)
+    draws = {"n_resamples": 9_999, "rng": generator("improvement")}  # all choices of signs of up to 13 tables
+    p = permutation_test((over,), np.mean, permutation_type="samples", axis=-1, **draws).pvalue
     few = (both < LEAST_TABLES) | np.eye(count, dtype=bool)
-    found = with_interval(point, np.where(few, 0.5, draws))
-    found[:, few] = np.nan
-    return Improvement(blocks.methods, found, both)
+    found[few] = p[few] = np.nan
+    return Improvement(blocks.methods, found, p, both)
 
 
 def agreement(blocks: Blocks) -> dict[tuple[int, int], tuple[float, float, int]]:

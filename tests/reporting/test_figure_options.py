@@ -38,7 +38,9 @@ TABLES = {
     "seen_unseen": of_protocols(seen={}, unseen={"unseen": True}),
     "few_labels": of_protocols(few={"training_per_class": 10}, many={"training_per_class": 100}),
     "orders": table(blocks=[BLOCKS[0] | {"metric": "class_order_ap"}]),
-    **dict.fromkeys(OVER_TABLES, of_protocols(one={}, two={}, three={}) | {"methods": EIGHT}),
+    **dict.fromkeys(
+        OVER_TABLES, of_protocols(**{f"p{place}": {} for place in range(6)}) | {"methods": EIGHT}
+    ),
     "quality_by_bytes": table(blocks=[BLOCKS[0] | {"metric": "ndcg@10"}]),
 }
 

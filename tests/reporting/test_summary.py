@@ -129,25 +129,32 @@ def test_methods_without_scores_in_a_column_have_no_rank():
 
 
 def test_probability_of_improvement_is_u_over_the_number_of_pairs(three):
-    found = summary.improvement(three)
+    last = random_block(4, columns=2, name="w")
+    last.runs[0] = np.nan  # a method without scores in one of seven tables
+    of_seven = blocks(*three, *(random_block(seed, name=f"{seed}") for seed in (5, 6, 7)), last)
+    found = summary.improvement(of_seven)
     for one, other in itertools.permutations(range(4), 2):
         shares = []
-        for of in three:
+        for of in of_seven[: 6 if 0 in (one, other) else 7]:
             runs = [[column[~np.isnan(column)] for column in of.runs[place]] for place in (one, other)]
             shares.append(np.mean([mannwhitneyu(x, y).statistic / (len(x) * len(y)) for x, y in zip(*runs)]))
-        assert found.probability[0, one, other] == pytest.approx(np.mean(shares))
-    assert np.isnan(np.diagonal(found.probability, axis1=1, axis2=2)).all()
-    assert (found.tables == 3).all()
+        assert found.tables[one, other] == len(shares)
+        assert found.probability[one, other] == pytest.approx(np.mean(shares))
+        signed = [np.dot(np.subtract(shares, 0.5), s) for s in itertools.product([1, -1], repeat=len(shares))]
+        assert found.p[one, other] == pytest.approx(np.mean(np.abs(signed) >= abs(signed[0]) - 1e-12))
+    assert np.isnan(np.diagonal(found.probability)).all()
 
 
-def test_pairs_in_too_few_tables_are_not_compared(three):
-    fewer = [*three[:2], block(three[2].runs.copy(), name="z")]
-    fewer[2].runs[0] = np.nan
-    extra = random_block(7, name="w")
-    extra.runs[1] = np.nan
-    found = summary.improvement(blocks(*fewer, extra))
-    assert found.tables[0, 1] == 2 and np.isnan(found.probability[:, 0, 1]).all()
-    assert found.tables[0, 2] == 3 and not np.isnan(found.probability[:, 0, 2]).any()
+def test_pairs_in_fewer_than_six_tables_are_not_compared():
+    """Tables that agree: six of them have p = 2 / 64, five would have 2 / 32."""
+    levels = np.array([0.9, 0.5, 0.1])[:, None, None].repeat(5, axis=2)
+    of = [block(levels.copy(), name=str(place)) for place in range(7)]
+    for place, method in ((0, 0), (1, 1)):
+        of[place].runs[method] = np.nan
+    found = summary.improvement(blocks(*of, methods=["a", "b", "c"]))
+    assert found.tables[0, 1] == 5 and np.isnan(found.probability[0, 1]) and not found.above[0, 1]
+    assert found.tables[0, 2] == 6 and found.p[0, 2] == 2 / 64
+    assert found.above[0, 2] and not found.above[2, 0]
 
 
 def test_agreement_is_kendalls_tau_of_the_means():
@@ -181,7 +188,7 @@ def test_resamples_of_queries_move_all_methods_together():
 
 
 STYLES = {name: {"title": name.upper(), "family": "listwise"} for name in METHODS}
-PLAN = {"tables": {name: {"bits": [8]} for name in "pqr"}, "frontiers": ["p"]}
+PLAN = {"tables": {name: {"bits": [8]} for name in "pqrstu"}, "frontiers": ["p"]}
 PLAN["sets"] = {"all": {"title": "All", "tables": ["p", "q", "r"]}}
 
 
@@ -193,7 +200,7 @@ def table_of(protocol):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Three published tables of four methods with three runs, and a plan."""
+    """Six published tables of four methods with three runs, and a plan."""
     place, generator = tmp_path_factory.mktemp("summary"), np.random.default_rng(3)
     for protocol in PLAN["tables"]:
         for (at, method), seed in itertools.product(enumerate(METHODS), range(3)):
@@ -241,7 +248,7 @@ def test_the_page_says_the_ranks_of_a_set(folder):
         ({"sets": {"all": {"title": "All", "tables": ["pp"]}}}, "unknown table 'pp'"),
         ({"sotas": {}}, "sotas"),
         ({"tables": {"p": {"bit": [8]}}}, "bit"),
-        ({"frontiers": ["s"]}, "unknown table 's'"),
+        ({"frontiers": ["z"]}, "unknown table 'z'"),
     ],
 )
 def test_plans_that_do_not_fit_are_refused_in_one_line(tmp_path, change, message):
@@ -298,15 +305,6 @@ def test_quantities_that_are_unknown_are_refused_in_one_line(folder, words, mess
     with pytest.raises(ValueError, match=message) as caught:
         quantities.render(words, "?", Boards(folder / "leaderboard"))
     assert "\n" not in str(caught.value)
-
-
-def test_intervals_of_improvement_are_over_draws_of_tables():
-    """a is above b in two of three tables whose runs agree: 1 of 27 resamples has none of them."""
-    above = np.array([0.9, 0.1])[:, None, None].repeat(5, axis=2)
-    for third, expected in ((above[::-1], [2 / 3, 0, 1]), (above, [1, 1, 1])):
-        of = [block(table, name=name) for name, table in (("x", above), ("y", above), ("z", third))]
-        found = summary.improvement(blocks(*of, methods=["a", "b"])).probability
-        assert found[:, 0, 1] == pytest.approx(expected)
 
 
 def test_a_metric_of_which_less_is_better_is_not_summarised():
