@@ -3,6 +3,7 @@
 python -m methods > docs/methods.md
 """
 
+import sys
 from collections.abc import Sequence
 
 from methods.base.catalogue import FAMILIES, MethodMetadata, catalogue
@@ -71,12 +72,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         catalogue()
     except ValueError as error:
         raise SystemExit(f"error: {one_line(error)}") from None
-    if options.bibtex is not None:
-        print("\n\n".join(_entries(options.bibtex)))
-    elif options.names:
-        print("\n".join(catalogue()))
-    else:
-        print(page(), end="")
+    try:
+        if options.bibtex is not None:
+            print("\n\n".join(_entries(options.bibtex)))
+        elif options.names:
+            print("\n".join(catalogue()))
+        else:
+            print(page(), end="")
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, say `head`, has enough
+        sys.stderr.close()
 
 
 def _entries(names: Sequence[str]) -> list[str]:

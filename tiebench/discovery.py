@@ -10,6 +10,7 @@ constants in capitals, as `OPTIONS = {}`, or, where a file defines a class, attr
 import ast
 import functools
 import importlib
+import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -211,9 +212,11 @@ class Plugin:
             raise ValueError(f"{self.path}: cannot be imported: it calls sys.exit({error.code!r})") from error
         except Exception as error:
             # A file that a user wrote can fail with any error.
-            raise ValueError(
-                f"{self.path}: cannot be imported: {type(error).__name__}: {one_line(error)}"
-            ) from error
+            frames = traceback.extract_tb(error.__traceback__)
+            lines = [frame.lineno for frame in frames if frame.filename == str(self.path)]
+            where = f"{self.path}, line {lines[-1]}" if lines else str(self.path)
+            message = f"{where}: cannot be imported: {type(error).__name__}: {one_line(error)}"
+            raise ValueError(message) from error
         return module if self.kind.base is None else getattr(module, next(iter(self.classes)))
 
 

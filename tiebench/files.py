@@ -223,6 +223,14 @@ def read_folder(folder: AnyPath, names: Collection[str]) -> dict[str, np.ndarray
     return arrays
 
 
+def array_names(path: AnyPath) -> list[str]:
+    """Names of the arrays of an .npz file or of a folder of .npy files, which can be read."""
+    if Path(path).is_dir():
+        return sorted(file.stem for file in Path(path).glob("*.npy"))
+    with zipfile.ZipFile(path) as archive:
+        return [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+
+
 def sha256(path: AnyPath) -> str:
     """sha256 of a file's content, in hexadecimal."""
     with Path(path).open("rb") as stream:

@@ -103,6 +103,7 @@ def test_the_normaliser_of_ap_at_k_is_the_one_asked_for(scored):
         assert found["ap@4"] == found["ap"] == pytest.approx((1 + 2 / 3) / 2)
         assert found["ap@1"] == {"relevant": 1 / 2}.get(normaliser, 1.0)
     assert scored(codes, "--at", "2")["ap@2"] == 1.0
+    assert scored(codes, "--at", "1,2") == scored(codes, "--at", "1", "--at", "2")
 
 
 def test_per_query_values_average_to_the_printed_ones(tmp_path, scored, arrays):
@@ -123,6 +124,7 @@ def torch_file(path):
         ("codes.csv", lambda path: path.write_text("0,1\n"), "not an .npz file; save the arrays first"),
         ("query.npy", lambda path: np.save(path, np.zeros((3, 4))), "not an .npz file; save the arrays"),
         ("codes.npz", lambda path: np.savez(path, a=np.zeros(3)), "lacks query, database, query_labels"),
+        ("codes.npz", lambda path: np.savez(path, querry=np.zeros(3)), "database_labels; it holds querry"),
     ],
 )
 def test_other_files_are_refused_with_what_to_do(tmp_path, fails, name, write, message):
@@ -141,6 +143,7 @@ def test_other_files_are_refused_with_what_to_do(tmp_path, fails, name, write, m
         (["healt", "codes.npz"], "there is no command 'healt'; did you mean 'health'?"),
         (["score"], "the following arguments are required: FILE.npz"),
         (["score", "codes.npz", "--at", "0"], "must be a positive integer, not '0'"),
+        (["score", "codes.npz", "--at", "5,x"], "must be a positive integer, not 'x'"),
         (["score", "codes.npz", "--at", "1" + 18 * "0"], "positive integer of at most 999999999999999999"),
         (["score", "codes.npz", "--ap-at-normaliser", "hit"], "invalid choice: 'hit'"),
     ],

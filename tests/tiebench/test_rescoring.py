@@ -76,6 +76,7 @@ def check_all_choices(found, distances, affinity, scores, candidates):
             every.append(metrics_of(affinity[q, order].tolist(), affinity[q].tolist()))
         for name, values in found.items():
             expected = [one[name] for one in every]
+            assert values.minimum[q] <= values.expected[q] <= values.maximum[q], name
             assert values.expected[q] == pytest.approx(np.mean(expected), abs=1e-12), name
             assert values.minimum[q] == pytest.approx(min(expected), abs=1e-12), name
             assert values.maximum[q] == pytest.approx(max(expected), abs=1e-12), name

@@ -122,6 +122,7 @@ BAD = [
     ({"query": ONES[0][:0]}, "at least one code"),
     ({"query": ONES[0][0]}, "matrices of the same width"),
     ({"database": ONES[1][:, :5]}, "matrices of the same width"),
+    ({"query": pack(ONES[0])}, "must be matrices of the same width: is one of them packed?"),
     ({"query_labels": CLASSES[0][1:]}, "30 query codes but 29 query labels"),
     ({"query_labels": 3}, "query_labels must be classes (n,)"),
     ({"query_labels": ["a"] * 30}, "query labels are strings but database labels are int64"),

@@ -173,7 +173,7 @@ def test_row_numbers_are_checked_and_equal_rows_found(tmp_path, printed, leaking
     [
         ({"test": "\n", "database": "b 0\n"}, [], "test.txt: no lines"),
         ({"database": "b 0\n"}, [], "a split has query and database or training, not database"),
-        ({"other": "b 0\n"}, [], "a split has query and database or training, not nothing"),
+        ({"other": "b 0\n"}, [], "has no list: train.txt, test.txt or query.txt, database.txt"),
         ({"test": "a 0\n", "database": "b 0\n"}, ["--images", "absent"], "none of the 2 images is there"),
     ],
 )

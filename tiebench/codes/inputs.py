@@ -129,9 +129,11 @@ def check_shapes(query: Any, database: Any, query_labels: Any = None, database_l
         One line, for all else.
     """
     if query.ndim != 2 or database.ndim != 2 or query.shape[1] != database.shape[1]:
+        widths = sorted(codes.shape[-1] for codes in (query, database) if codes.ndim == 2)
+        hint = ": is one of them packed?" if len(widths) == 2 and widths[0] == -(-widths[1] // 8) else ""
         raise ValueError(
             f"query {tuple(query.shape)} and database {tuple(database.shape)} must be matrices of the same "
-            "width"
+            f"width{hint}"
         )
     if len(query) == 0 or len(database) == 0:
         raise ValueError("query and database must each hold at least one code")

@@ -71,7 +71,7 @@ def read_arrays(
         if "database" in arrays and arrays["database"].ndim == 0:
             raise ValueError(f"{file} is a part that --part wrote: score all parts with --merge")
         hint = hint if set(missing) <= set(NEEDED[2:]) else ""
-        held = ", ".join(arrays) or "none of them"
+        held = ", ".join(files.array_names(file)) or "no array"
         raise ValueError(f"{file} lacks {', '.join(missing)}; it holds {held}{hint}")
     for name in set(NEEDED) & set(arrays):
         if arrays[name].ndim not in (1, 2):
@@ -247,7 +247,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--prefixes",
         metavar="B,B,…",
-        type=_prefixes,
+        type=_positives,
         help="score the first B bits of the codes instead, for each B of a list such as 64,128,256: one "
         "object of scores for each",
     )
@@ -264,11 +264,11 @@ def add_scoring_options(parser: Parser) -> None:
     """Add the options of what is computed from joint histograms."""
     parser.add_argument(
         "--at",
-        metavar="K",
-        type=positive,
-        action="append",
+        metavar="K,K,…",
+        type=_positives,
+        action="extend",
         default=[],
-        help="also score the first K items; repeat it for several K",
+        help="also score the first K items, for each K of a list such as 100,1000",
     )
     parser.add_argument(
         "--ap-at-normaliser",
@@ -294,8 +294,8 @@ def print_scores(scores: "Scores", options: argparse.Namespace) -> int:
     return print_text(json.dumps(scores.means, indent=2))
 
 
-def _prefixes(text):
-    """Numbers of bits from the command line, separated by commas."""
+def _positives(text):
+    """Positive integers from the command line, separated by commas."""
     return [positive(part) for part in text.split(",")]
 
 
@@ -311,8 +311,10 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.error("--prefixes scores whole files and their means: leave out --part, --merge, --per-query")
     if options.order and (options.prefixes or options.merge or options.part):
         parser.error("--order needs the codes of the whole file: leave out --part, --merge, --prefixes")
-    if options.split and (options.merge or options.labels is None):
-        parser.error("--split goes with --labels, and with codes: leave out --merge")
+    if options.split and options.merge:
+        parser.error("--split is of codes: leave out --merge")
+    if options.split and options.labels is None:
+        parser.error("--split goes with --labels")
     check_naming(options, parser)
     options.file = options.files[0]
     if options.part is not None:

@@ -246,7 +246,10 @@ def rescored_by(
                     found[name][:, q] = name.startswith("ndcg")
         if len(positive):
             found["reciprocal_rank"][:, q] = _first(tied, relevance > 0, taken, log_factorials)
-    return {name: exact.TieRange(*values) for name, values in found.items()}
+    # The mean of equal values may leave them by a rounding.
+    return {
+        name: exact.TieRange(np.clip(mean, low, high), low, high) for name, (mean, low, high) in found.items()
+    }
 
 
 def _log_factorials(most):

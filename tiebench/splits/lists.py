@@ -42,6 +42,8 @@ def read_sources(
         path = Path(source)
         if path.is_dir():
             found = [texts.read(file) for file in sorted(path.iterdir()) if _is_list(file.name)]
+            if not any(map(part_of, (text.path for text in found))):
+                raise ValueError(f"{source} has no list: train.txt, test.txt or query.txt, database.txt")
         elif zipfile.is_zipfile(path):
             found = _of_zip(path)
         else:

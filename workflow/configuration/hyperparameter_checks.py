@@ -23,9 +23,17 @@ def check_settings(configuration, where, method, settings):
                 hint = did_you_mean(parameter, parameters)
                 configuration.fail((*place, parameter), f"{method} has no such hyper-parameter{hint}")
             if not fits(value, parameters[parameter]):
-                hint = " (YAML reads 5e-4 as text: write 5.0e-4)" if isinstance(value, str) else ""
+                hint = " (YAML reads 5e-4 as text: write 5.0e-4)" if _is_number(value) else ""
                 message = f"must be {parameters[parameter]}, not {shorten(repr(value))}{hint}"
                 configuration.fail((*place, parameter), message)
+
+
+def _is_number(value):
+    """Whether a text is a number to Python."""
+    try:
+        return isinstance(value, str) and float(value) is not None
+    except ValueError:
+        return False
 
 
 def _by_bits(configuration, where, settings):

@@ -47,7 +47,7 @@ def or_exit(function, *arguments, **named):
 # two files say of one split, or of one method in `tuned`.
 GIVEN = {file: or_exit(read_settings, Path(file)) for file in snakemake_internals.given_configfiles(workflow)}
 CHANGED = functools.reduce(merge_settings, (*GIVEN.values(), snakemake_internals.given_config(workflow)))
-CONFIGURATION = or_exit(load, ROOT, CHANGED, GIVEN.items())
+CONFIGURATION = or_exit(load, ROOT, CHANGED, GIVEN.items() or [("--config", CHANGED)])
 PLAN = Plan(CONFIGURATION)
 SEARCHES = TuningPlan(PLAN)
 PAGES = PagePlan(PLAN)
