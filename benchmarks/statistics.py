@@ -15,6 +15,7 @@ from reporting.leaderboard.boards import as_table, main_metric
 from reporting.leaderboard.per_query import with_scores
 from reporting.statistics.samples import sample
 from reporting.tables.runs import Results
+from tiebench import paired
 from tiebench.leaderboards import stems
 from tiebench.paired import ENOUGH_RUNS, LEVEL, error_sources, p_value
 
@@ -57,7 +58,7 @@ class Column:
 
 def run(report, quick):
     """Print three tables."""
-    generator, draws = np.random.default_rng(0), DRAWS // (4 if quick else 1)
+    draws = DRAWS // (4 if quick else 1)
     report.write(
         "## Verdicts",
         "Two sets of runs of one method, and two methods shifted to equal means, are drawn from the standard "
@@ -77,6 +78,7 @@ def run(report, quick):
         columns = [column for bits in board.bits if (column := _column(board, bits))]
         if not columns:
             continue
+        generator = paired.generator(f"statistics {protocol}")  # other tables change nothing here
         runs = np.concatenate([column.published for column in columns])
         worst = [
             _worst(columns, same, kind, draws, quick, generator)
