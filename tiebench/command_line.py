@@ -16,6 +16,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from tiebench.messages import did_you_mean
+
 # Typography of help and messages -> what stands for it where the encoding of the output lacks it.
 _PLAIN = {
     "…": "...",
@@ -145,9 +147,13 @@ class Parser(argparse.ArgumentParser):
         self._without_option.append((what, Reads(*members), os.fspath(path)))
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As argparse does, then the check of the paths."""
+        """As argparse does, with the nearest name of an unknown option, then the check of the paths."""
         print_in_any_encoding()
         options, rest = super().parse_known_args(args, namespace)
+        for unknown in rest:
+            if unknown.startswith("--"):
+                hint = did_you_mean(unknown.partition("=")[0], self._option_string_actions)
+                self.error(f"unrecognized arguments: {unknown}{hint}")
         self._check_paths(options)
         return options, rest
 

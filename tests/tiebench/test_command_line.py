@@ -142,6 +142,7 @@ def test_other_files_are_refused_with_what_to_do(tmp_path, fails, name, write, m
         (["scores", "codes"], "there is no command 'scores'; did you mean 'score'?"),
         (["healt", "codes.npz"], "there is no command 'healt'; did you mean 'health'?"),
         (["score"], "the following arguments are required: FILE.npz"),
+        (["score", "codes.npz", "--ordr=file"], "arguments: --ordr=file; did you mean '--order'?"),
         (["score", "codes.npz", "--at", "0"], "must be a positive integer, not '0'"),
         (["score", "codes.npz", "--at", "5,x"], "must be a positive integer, not 'x'"),
         (["score", "codes.npz", "--at", "1" + 18 * "0"], "positive integer of at most 999999999999999999"),
