@@ -45,7 +45,9 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
             )
             squares[row, column] = Square(tau, mark, f"{tau:.2f}".replace("-", "−"), p < LEVEL)
     return matrix(
-        heading(options, TITLE, "Kendall's τ-b of the methods that two tables share; bold: p < 0.05."),
+        heading(
+            options, TITLE, "Kendall's τ-b of the methods that two tables share; bold: p < 0.05, uncorrected."
+        ),
         [blocks[place].title for place in places],
         squares,
         options.width or PAGE,

@@ -69,7 +69,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
             heading(
                 options,
                 TITLE,
-                _lead(found) + " Each panel has its own scale." * (len(parts) > len(table.groups)),
+                _lead(table, found) + " Each panel has its own scale." * (len(parts) > len(table.groups)),
             ),
             [group.title for group, _ in found],
             names,
@@ -112,9 +112,13 @@ def _scores(group: Group, results: Results) -> dict[str, dict[int, list[float]]]
     return result
 
 
-def _lead(found: list) -> str:
+def _lead(table: Table, found: list) -> str:
     several = any(len(values) > 1 for _, scores in found for of in scores.values() for values in of.values())
-    return "Mean over seeds; thin upright lines: lowest to highest seed." if several else "One seed."
+    folds = max(len(table.members(part.protocol)) for part, _ in found)
+    what = f"means over {folds} folds" if folds > 1 else ""
+    if not several:
+        return f"One seed, {what}." if what else "One seed."
+    return f"Mean over seeds{what and f' of {what}'}; thin upright lines: lowest to highest seed."
 
 
 def _panel(

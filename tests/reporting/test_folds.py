@@ -5,8 +5,10 @@ import json
 import numpy as np
 import pytest
 from leaderboards import make_run, make_uncoded
+from matplotlib.text import Text
 from models import block
 
+from reporting import figures
 from reporting.records.read import load_results, table_results, table_runs
 from reporting.statistics.samples import sample
 from reporting.tables.model import Table
@@ -103,3 +105,14 @@ def test_two_methods_are_compared_over_the_folds_as_well(results):
     assert one.of_splits == pytest.approx(np.mean(means, axis=0))
     run = of.cell("p", "one", 8)[0]
     assert Run.from_json(json.loads(json.dumps(run.to_json()))).folds == SIZES
+
+
+@pytest.mark.parametrize(
+    ("seeds", "lead"),
+    [([0, 1], "Mean over seeds of means over 2 folds; thin"), ([0], "One seed, means over 2 folds.")],
+)
+def test_a_figure_says_what_its_means_are_over(results, seeds, lead):
+    folder, settings, _ = results
+    table = Table.from_json(settings | {"table": settings["table"] | {"seeds": seeds}})
+    figure = figures.draw("metric_by_bits", table, table_results(table, folder))
+    assert any(text.get_text().startswith(lead) for text in figure.findobj(Text))
