@@ -309,7 +309,6 @@ def improvement(blocks: Blocks) -> Improvement:
             of = [np.sign(np.subtract.outer(x[~np.isnan(x)], y[~np.isnan(y)])).mean() for x, y in columns]
             share[one, other], share[other, one] = 0.5 + np.mean(of) / 2, 0.5 - np.mean(of) / 2
     both = np.count_nonzero(~np.isnan(shares), axis=0)
-    np.fill_diagonal(both, [np.count_nonzero(of) for of in blocks.present])
     found = _means(np.moveaxis(shares, 0, -1))
     # A table that lacks one of both is the same under either sign.
     over = np.moveaxis(np.nan_to_num(shares - 0.5), 0, -1)
