@@ -167,7 +167,7 @@ class SharedLabels:
 
     @functools.cached_property
     def levels(self) -> NDArray[np.int64]:
-        """The affinity values, int64 (V,), ascending: up to the most labels that a query has."""
+        """The affinity values, int64 (V,), ascending: up to the most that a query and an item can share."""
         most = int(min(self.query.sum(1).max(initial=0), self.database.sum(1).max(initial=0)))
         return np.arange(2 if self.binary else max(most, 1) + 1)
 

@@ -95,7 +95,7 @@ def resolve(name: str) -> tuple[Metric, int | None]:
     Raises
     ------
     ValueError
-        One line that ends in the nearest known name, for anything else.
+        One line, with the nearest known name where there is one, for anything else.
     """
     ranking, name = ranking_of(name)
     if ranking is not None:
