@@ -229,8 +229,11 @@ def _vectors(path: Path, side: str) -> np.ndarray:
 
 def _read_plain(paths: list[Path]) -> _Collection:
     arrays, ids, judged = {}, {}, {}
+    named: dict[Path, Path] = {}
     for path in paths:
         name = Path(path.name.removesuffix(".gz"))
+        if (other := named.setdefault(name, path)) != path:
+            raise ValueError(f"{path}: {other} has the same name, which says what a file holds")
         if path.suffix == ".npy" and path.stem in _SIDES:
             arrays[path.stem] = read_array(path, True)
             if arrays[path.stem].dtype.kind not in NUMBERS:

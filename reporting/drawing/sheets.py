@@ -53,6 +53,7 @@ from tiebench.figure_style import (
 PITCH, NAME, LEADER = 0.135, 1.5, 0.16
 # In inches: the least width of a panel with the gap between two of them, and space for the y axis.
 PANEL, BESIDE = 1.3, 0.6
+NARROWEST = 0.5  # panel between its axis and names of methods
 
 
 @dataclass(frozen=True)
@@ -184,6 +185,11 @@ def named_panels(
     """
     left, right = beside_names(ticks, [name for of in names for name in of])
     panel = width / columns - left - right
+    if panel < NARROWEST:
+        need = (left + right + NARROWEST) * columns
+        raise ValueError(
+            f"a width of {width:g} leaves no room between axis and names: it takes {need:.1f} inches"
+        )
     body = max(least, PITCH * (max(map(len, names)) + 0.5))
     lines = [wrapped(title, panel + right, TEXT_SIZE) for title in titles]
     title, lead = texts
@@ -215,6 +221,11 @@ def line_of_seeds(
     line = Mark(f"line-{panel}-{method}", method=method, values=values)
     axes.plot(x, y, **LINE | style, clip_on=False, gid=line)
     return x[-1], y[-1]
+
+
+def row_titles(table: Table, methods: Iterable[str], width: float) -> dict[str, str]:
+    """Method -> its title beside a row of a figure `width` inches wide, cut where it takes too much room."""
+    return {method: shortened(table.method_title(method), 0.4 * width, TEXT_SIZE) for method in methods}
 
 
 def names_width(names: Iterable[str]) -> float:

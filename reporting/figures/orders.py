@@ -11,7 +11,7 @@ from scipy.stats import kendalltau
 
 from reporting.drawing.axes import NothingToDraw, heading, score_axis
 from reporting.drawing.options import DEFAULT, Options
-from reporting.drawing.sheets import PITCH, Section, sheet, sheet_width
+from reporting.drawing.sheets import PITCH, Section, row_titles, sheet, sheet_width
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
 from tiebench.figure_style import (
@@ -82,9 +82,9 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     first = next(iter(found.values()))
     methods = list(dict.fromkeys(method for of in found.values() for method in of))
     methods.sort(key=lambda method: -first.get(method, {}).get("mean", -1.0))
-    titles = [table.method_title(method) for method in methods]
-    left = MARGIN + max(text_width(title, TEXT_SIZE) for title in titles) + 0.08
     width, columns = sheet_width([Section("", min(2, len(found)))], options.width)
+    titles = list(row_titles(table, methods, width).values())
+    left = MARGIN + max(text_width(title, TEXT_SIZE) for title in titles) + 0.08
     panel = (width - left - 0.12 - 0.16 * (columns - 1)) / columns
     said = {column: wrapped(agreement(of), panel, TICK_SIZE) for column, of in found.items()}
     heads = {column: wrapped(_head(table, found, column), panel, TEXT_SIZE) for column in found}

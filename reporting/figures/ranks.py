@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from reporting.drawing.axes import NothingToDraw, heading
 from reporting.drawing.method_styles import method_style
 from reporting.drawing.options import DEFAULT, Options
-from reporting.drawing.sheets import Section, sheet, sheet_width
+from reporting.drawing.sheets import Section, row_titles, sheet, sheet_width
 from reporting.statistics.summary import blocks_of, resampled, standing
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
@@ -50,9 +50,9 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     if len(blocks) < 2 or len(blocks.everywhere().methods) < 2:
         raise NothingToDraw(f"table {table.name}: no run has scores of two methods in all columns")
     found = standing(blocks)
-    titles = [table.method_title(found.methods[place]) for place in found.order]
-    left = MARGIN + max(text_width(title, TEXT_SIZE) for title in titles) + 0.08
     width, columns = sheet_width([Section("", 2)], options.width)
+    titles = list(row_titles(table, (found.methods[place] for place in found.order), width).values())
+    left = MARGIN + max(text_width(title, TEXT_SIZE) for title in titles) + 0.08
     lead = f"{len(titles)} methods, {len(blocks)} tables; lines: 95% intervals over {resampled(blocks)}."
     legend = [("", [("rank in a table", TICK | {"linestyle": "none"})])]
     with styled():

@@ -8,6 +8,7 @@ from matplotlib.ticker import MaxNLocator
 from reporting.drawing.axes import BEHIND, NothingToDraw, heading
 from reporting.drawing.method_styles import colour
 from reporting.drawing.options import DEFAULT, Options
+from reporting.drawing.sheets import row_titles
 from reporting.figures import has_range
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
@@ -79,9 +80,9 @@ def _mean_name(metric: str) -> str:
 
 
 def _draw(table: Table, wanted: list[Group], results: Results, options: Options) -> Figure:
-    names = [table.method_title(method) for group in wanted for method in group.methods]
-    left = EDGE + max(text_width(name, 8) for name in names) + 0.10
     page = options.width or WIDTH
+    titles = row_titles(table, (method for group in wanted for method in group.methods), page)
+    left = EDGE + max(text_width(title, TEXT_SIZE) for title in titles.values()) + 0.10
     most = max(1, min(MAX_PANELS, int((page - left - EDGE + GAP) // (PANEL + GAP))))
     lines = [
         (group, group.bits[start : start + most])
@@ -134,7 +135,7 @@ def _draw(table: Table, wanted: list[Group], results: Results, options: Options)
                     body / height,
                 )
             )
-            _panel(axes, table, group, bits, ranges, limits, tick_values, index == 0)
+            _panel(axes, table, group, bits, ranges, limits, tick_values, {} if index else titles)
         top += title_height + body + ticks
     words = f"{means} over all orders of tied items (● tie-aware {exact})"
     # Below the panels, but within the page where they are narrower than the label.
@@ -164,11 +165,11 @@ def _tick_labels(ticks: list[float]) -> list[str]:
 
 
 def _panel(
-    axes, table: Table, group: Group, bits: int, ranges: Mapping, limits, tick_values, labelled: bool
+    axes, table: Table, group: Group, bits: int, ranges: Mapping, limits, tick_values, titles: Mapping
 ) -> None:
     axes.set_xlim(*limits)
     style_rows(axes, tick_values, _tick_labels(tick_values), len(group.methods), TEXT_SIZE)
-    axes.set_yticklabels([table.method_title(method) for method in group.methods] if labelled else [])
+    axes.set_yticklabels([titles[method] for method in group.methods] if titles else [])
     axes.set_title(f"{bits} bits", size=8.5, pad=3, loc="left", color=INK)
     block = group.protocol if group.metric == "ap" else f"{group.protocol}-{group.metric}"
     panel = f"{block}-{bits}"

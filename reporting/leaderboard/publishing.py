@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 import tiebench
@@ -30,6 +31,7 @@ from reporting.tables.titles import UNCODED
 from tiebench import metrics
 from tiebench.files import replaced, write_json
 from tiebench.leaderboards import PROVENANCE, TIDY
+from tiebench.messages import joined
 
 # Rows of the tidy file besides the metrics of the tables; all others are in the file of runs.
 ALSO = ("ap", "ap@K", "ndcg", "ndcg@K", "precision@K", "recall@K")
@@ -87,6 +89,11 @@ def publish(
     made = {}
     for protocol, of_tables in found.items():
         entries = [_part(one, protocol, Path(results)) for one in of_tables]
+        # What methods refuse is added to a board that has runs.
+        board = protocol in kept_boards and any(len(part.own) for part in entries)
+        if not (board or any(part.runs for part in entries)):
+            say(f"{protocol}: left out, no run of it was made here and has a score")
+            continue
         _check(protocol, entries)
         if (old := kept_boards.get(protocol)) is not None:
             entries = _without_fewer_seeds(protocol, entries, old, say)
@@ -100,6 +107,10 @@ def publish(
         made[protocol] = contents, about
         for line in missing:
             say(line)
+    if not made:
+        raise ValueError(
+            f"nothing to publish: {joined(tables)} have no run that was made here and has a score"
+        )
     paths = []
     for contents, about in made.values():
         for name, content in contents.items():
@@ -118,8 +129,9 @@ def publish(
 def _part(found: published.Published, protocol: str, results: Path) -> _Part:
     table = found.table
     own = found.tidy[found.tidy["protocol"] == protocol]
-    own = own[[(row.protocol, row.method, row.bits) not in table.filled.cells for row in own.itertuples()]]
-    own = own[[not table.style(method).external for method in own["method"]]]
+    cells = own[["protocol", "method", "bits"]].itertuples(index=False, name=None)
+    elsewhere = [cell in table.filled.cells or table.style(cell[1]).external for cell in cells]
+    own = own[~np.array(elsewhere, bool)]
     rows, more, runs = [own], [], []
     folds = table.members(protocol)
     for name in dict.fromkeys((protocol, *folds)):
@@ -152,6 +164,7 @@ def _narrowed(table: Table, protocol: str, name: str) -> Table:
         groups=tuple(groups),
         folds={protocol: tuple(table.members(protocol))} if name == protocol else {},
         published=(),
+        claims=(),
         refused={(name, *cell[1:]): reason for cell, reason in table.refused.items() if cell[0] == protocol},
         uncoded=(name,) if protocol in table.uncoded else (),
         # No scores of other runs, but the fingerprints of their data are compared with those of these runs.
@@ -267,7 +280,7 @@ def _without_fewer_seeds(
             say(f"{protocol}: {words} is kept, which has the same settings and {len(held)} seeds")
 
     def without(frame: pd.DataFrame) -> pd.DataFrame:
-        return frame[[(row.method, row.bits) not in kept for row in frame.itertuples()]]
+        return frame[~frame.set_index(["method", "bits"]).index.isin(kept)] if kept else frame
 
     return [
         replace(

@@ -134,17 +134,21 @@ def _line(name: str, cells: Sequence[str]) -> str:
 
 def _blocks(columns: Iterable[Column]) -> list[dict]:
     """Blocks of all scores that columns are made of, ranges among them."""
-    bits_of: dict[tuple[str, str, tuple[str, ...]], dict[int, None]] = {}
+    methods_of: dict[tuple[str, str, int], list[tuple[str, ...]]] = {}  # of each column; (): all
     for column in columns:
         if column.show not in SCORES:
             continue
         names = {"range": [f"{column.metric}_min", f"{column.metric}_max"]}.get(column.show, [column.metric])
         for protocol in column.over or [column.protocol]:
             for name in names:
-                key = protocol, name, column.methods
-                bits_of.setdefault(key, {}).update(dict.fromkeys(column.bits))
+                for cell in ((protocol, name, bits) for bits in column.bits):
+                    methods_of.setdefault(cell, []).append(column.methods)
+    bits_of: dict[tuple[str, str, tuple[str, ...]], list[int]] = {}
+    for (protocol, metric, bits), of in methods_of.items():
+        methods = dict.fromkeys(itertools.chain(*of)) if all(of) else ()
+        bits_of.setdefault((protocol, metric, tuple(methods)), []).append(bits)
     return [
-        {"protocol": protocol, "metric": metric, "bits": list(bits)}
+        {"protocol": protocol, "metric": metric, "bits": bits}
         | ({"methods": list(methods)} if methods else {})
         for (protocol, metric, methods), bits in bits_of.items()
     ]

@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.path import Path
 
+from reporting.drawing.sheets import row_titles
 from reporting.tables.model import Table
-from tiebench.figure_style import INK, SURFACE, TIE, blank, styled, text_width
+from tiebench.figure_style import INK, SURFACE, TEXT_SIZE, TIE, blank, styled, text_width
 
 TITLE = "What a tie is: the nearest items of a few queries"
 CAPTION = (
@@ -66,8 +67,8 @@ def _nothing() -> Figure:
 
 
 def _draw(table: Table, shown: list, gallery: Mapping) -> Figure:
-    names = [table.method_title(method) for _, _, methods in shown for method in methods]
-    left = EDGE + max(text_width(name, 8) for name in names) + 0.12
+    titles = row_titles(table, (method for _, _, methods in shown for method in methods), WIDTH)
+    left = EDGE + max(text_width(title, TEXT_SIZE) for title in titles.values()) + 0.12
     count = max(gallery[f"{protocol}/{methods[0]}/neighbours"].shape[1] for protocol, _, methods in shown)
     # The query is set apart, one gap from the first item.
     side = (WIDTH - left - EDGE - APART - GAP * count) / (count + 1)
@@ -91,7 +92,7 @@ def _draw(table: Table, shown: list, gallery: Mapping) -> Figure:
             axes.text(left + side / 2, top + side + 0.03, "query", size=7, ha="center", va="top", color=INK)
             for method in methods:
                 start = left + side + APART
-                axes.text(EDGE, top + side / 2, table.method_title(method), va="center", color=INK)
+                axes.text(EDGE, top + side / 2, titles[method], va="center", color=INK)
                 _row(axes, gallery, (protocol, query, method), start, top, side)
                 top += row
             top += APART

@@ -8,7 +8,7 @@ def collapsed_methods(table: Table, results: Results) -> dict[str, list[int]]:
     """Method -> its code lengths, ascending, at which the codes of some run of the table collapsed."""
     found: dict[str, set[int]] = {}
     for run in results:
-        if run.collapsed and run.cell in table.cells and run.seed in table.method_seeds(run.method):
+        if run.collapsed and run.cell in table.cells:
             found.setdefault(run.method, set()).add(run.bits)
     return {method: sorted(bits) for method, bits in found.items()}
 

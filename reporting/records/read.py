@@ -11,7 +11,7 @@ import pandas as pd
 from reporting.records.filled import filled_runs
 from reporting.records.folds import merged_means, merged_run
 from reporting.records.items import Queries
-from reporting.tables.model import Table
+from reporting.tables.model import Table, claimed_metrics
 from reporting.tables.runs import KEY, Results, Run, RunCell, other_fingerprint
 from reporting.tables.titles import LEADERBOARD
 from tiebench.files import read_json, read_lines, read_result_npz, reading_result
@@ -61,7 +61,7 @@ def table_runs(table: Table, runs: str | Path = "results/runs", also: Iterable[s
     also: what is read besides scores and costs, some of
     * "training": the lines of training.jsonl;
     * "per_query": metric -> float64 (Q,), the same queries in the same order for all runs of a protocol, for
-      the metrics that the table's blocks ask of the protocol, and "ap".
+      the metrics that the table's blocks ask of the protocol, those that its claims name, and "ap".
     A refused run has these empty; one from the leaderboard has no "training", and its "per_query" is the mean
     over the seeds of its cell.
 
@@ -93,7 +93,8 @@ def _parts(
     protocol, method, bits = cell
     if cell in table.refused:
         return [Run(*cell, seed, status="refused", reason=table.refused[cell])]
-    metrics = {"ap", *(group.metric for group in table.groups if group.protocol == protocol)}
+    shown = (group.metric for group in table.groups if group.protocol == protocol)
+    metrics = {"ap", *shown, *claimed_metrics(table.claims)}
     wanted = {f"{metric}{end}" for metric in metrics for end in (ENDS if gaps else ENDS[:1])}
     return [
         _run_of_files(runs, (fold, method, bits), seed, also, wanted, gaps)
@@ -102,8 +103,8 @@ def _parts(
 
 
 def _whole(cell: RunCell, parts: Sequence[Run]) -> Run:
-    """The run of a cell, of its folds where it has several."""
-    return parts[0] if len(parts) == 1 else merged_run(cell[0], parts)
+    """The run of a cell, of its folds where it has any."""
+    return parts[0] if parts[0].protocol == cell[0] else merged_run(cell[0], parts)
 
 
 def _run_of_files(

@@ -313,8 +313,10 @@ def improvement(blocks: Blocks) -> Improvement:
     # A table that lacks one of both is the same under either sign.
     over = np.moveaxis(np.nan_to_num(shares - 0.5), 0, -1)
     draws = {"n_resamples": 9_999, "rng": generator("improvement")}  # all choices of signs of up to 13 tables
-    p = permutation_test((over,), np.mean, permutation_type="samples", axis=-1, **draws).pvalue
     few = (both < LEAST_TABLES) | np.eye(count, dtype=bool)
+    p = np.full_like(found, np.nan)
+    if not few.all():  # SciPy tests no lone table
+        p = permutation_test((over,), np.mean, permutation_type="samples", axis=-1, **draws).pvalue
     found[few] = p[few] = np.nan
     return Improvement(blocks.methods, found, p, both)
 

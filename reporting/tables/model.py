@@ -134,6 +134,17 @@ class Panel:
     methods: tuple[str, ...]
 
 
+def claimed_metrics(sources: Iterable[Mapping]) -> set[str]:
+    """Metrics that claims name, whichever a table shows; sources: contents of files of claims."""
+    named = [
+        place.get("metric", ())
+        for source in sources
+        for claim in source["claims"]
+        for place in (claim, claim.get("left") or {}, claim.get("right") or {})
+    ]
+    return {name for one in named for name in ([one] if isinstance(one, str) else one)}
+
+
 @dataclass(frozen=True)
 class Table:
     """What a table asks for, and how it is written and drawn.

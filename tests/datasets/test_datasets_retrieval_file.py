@@ -124,11 +124,15 @@ def test_sources_and_options_that_do_not_fit(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such file"):
         retrieval_file.describe([tmp_path / "absent.npz"])
     arrays, files = npz(tmp_path), plain(tmp_path)
-    (tmp_path / "quer.npy").touch()
+    (tmp_path / "other").mkdir()
+    for name in ("quer.npy", "other/query.npy", "test.tsv.gz"):
+        (tmp_path / name).touch()
     for sources, options, message in (
         ([], {}, "got 0 sources"),
         ([path for path in files if path.name != "query.npy"], {}, "query.npy is missing"),
         ([tmp_path / "quer.npy", tmp_path / "query.npy"], {}, "did you mean 'query.npy'"),
+        ([*files, tmp_path / "other/query.npy"], {}, "query.npy has the same name"),
+        ([*files, tmp_path / "test.tsv.gz"], {}, "test.tsv has the same name"),
         (arrays, {"parts": ["tests"]}, "no judgements of part 'tests'; did you mean 'test'"),
         (arrays, {"parts": []}, "must be a list of names"),
         (arrays, {"part": ["test"]}, "unknown option 'part'"),

@@ -9,6 +9,7 @@ from pathlib import Path
 import matplotlib
 import pytest
 from models import block, model_of, table_of
+from styles import STYLES
 from test_reporting_curves import artists, records, table
 
 from reporting import figures
@@ -60,6 +61,24 @@ def test_the_planner_loads_no_matplotlib_and_no_pandas():
     command = [sys.executable, "-c", program]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", ["tie_ranges", "orders", "ranks"])
+@pytest.mark.parametrize("width", [3.4, None])
+def test_long_titles_are_cut_so_that_panels_keep_their_room(name, width):
+    entry = dict(TABLES.get(name, TWO))
+    entry["styles"] = {method: style | {"title": style["title"] * 40} for method, style in STYLES.items()}
+    drawn = figures.draw(
+        name, *model_of(entry, records(entry)), **({} if width is None else {"width": width})
+    )
+    assert any(text.get_text().endswith("…") for text in texts(drawn))
+    assert all(axes.get_position().width * drawn.get_figwidth() > 0.6 for axes in drawn.axes)
+
+
+def test_a_figure_that_is_too_narrow_for_its_names_says_how_wide_it_has_to_be():
+    model = model_of(TWO, records(TWO))
+    with pytest.raises(ValueError, match=r"a width of 2 leaves no room .* it takes [2-4][.][0-9] inches"):
+        figures.draw("metric_by_bits", *model, width=2)
 
 
 def test_sizes_are_those_of_protocols_that_differ_in_nothing_else():

@@ -16,7 +16,7 @@ from reporting.printed import latex, markdown, marks
 from reporting.printed.cells import cells
 from reporting.printed.legend import filled_sentence
 from reporting.records import filled
-from reporting.records.marked import filled_methods
+from reporting.records.marked import collapsed_methods, filled_methods
 from reporting.records.read import table_runs
 from reporting.statistics import columns
 from reporting.tables.runs import Run
@@ -92,6 +92,13 @@ def test_figures_mark_methods_that_have_cells_from_there():
     words = " ".join(text.get_text() for text in drawn.findobj(lambda artist: hasattr(artist, "get_text")))
     assert "ITQ§" in words and "LSH§" in words and "TALR§" not in words and "§ From the leaderboard." in words
     assert "‡" not in words  # no codes collapsed
+
+
+def test_collapsed_runs_of_seeds_that_the_table_lacks_are_marked_as_their_means_are():
+    lost = [record("itq", 8, 9, 0.3, health={"collapsed": "few codes"}, **LEADERBOARD)]
+    model = model_of(TABLE, RECORDS + lost)
+    tidy = frames.tidy(*model).set_index(["method", "bits"])
+    assert tidy.loc[("itq", 8), "collapsed"] == 1 and collapsed_methods(*model) == {"itq": [8]}
 
 
 def test_nothing_is_marked_where_everything_is_from_there():

@@ -64,6 +64,14 @@ def test_scores_are_those_of_all_queries_one_after_the_other(results):
     assert found.uncoded["p"]["ap"] == pytest.approx((7 * 0.7 + 4 * 0.4) / 11)
 
 
+def test_a_protocol_of_one_fold_has_the_scores_of_that_fold(results):
+    folder, settings, everything = results
+    settings["table"]["folds"] = {"p": ["p_fold1"]}
+    for run in table_results(Table.from_json(settings), folder, also=["per_query"]):
+        assert run.protocol == "p" and run.folds == {"p_fold1": 7}
+        assert np.array_equal(run.per_query["ap"], everything[run.method, run.seed][0]["ap"])
+
+
 def test_a_frame_of_results_has_a_row_per_run_or_query_of_all_folds(results):
     folder, _, everything = results
     runs = load_results("t", folder).set_index(["method", "seed"])

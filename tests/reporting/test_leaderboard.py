@@ -79,7 +79,7 @@ def another(results, name, **changes):
     """Make another table of the runs, and the command of publishing it in the same leaderboard."""
     table = json.loads((results / "t.json").read_text())["table"]
     publish_table(results, table | {"name": name} | changes, ["p"])
-    return functools.partial(publish, [name], results, results / "leaderboard")
+    return functools.partial(publish, [name], results, folder=results / "leaderboard")
 
 
 def change_runs(results, pattern, old, new):
@@ -198,6 +198,24 @@ def test_what_is_kept_stays_whole_where_nothing_new_has_scores(results, folder, 
         assert board.about[key] == old.about[key] != []
     assert len(board.runs) == (8 if refused == "*" else 10)
     assert board.scored == old.scored and (folder / "p.per_query.npz").read_bytes() == scores
+
+
+@pytest.mark.parametrize("status", ["refused", "external"])
+def test_a_table_without_a_run_of_its_own_is_not_published(results, folder, tmp_path, status):
+    styles = {"three": {"title": "T", "external": status == "external"}}
+    no = {"status": "refused", "reason": "no", "metrics": {}, "curves": {}}
+    for path in results.glob("runs/*/three/8/*/scores.json") if status == "refused" else ():
+        path.write_text(json.dumps(json.loads(path.read_text()) | no))
+    publishing = another(results, "new", methods=["three"], styles=styles)
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    for options in ({"folder": tmp_path / "none"}, {"replace": True}):
+        said = []
+        with pytest.raises(ValueError, match="nothing to publish: new"):
+            publishing(say=said.append, **options)
+        assert said == ["p: left out, no run of it was made here and has a score"]
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before and not (
+        tmp_path / "none"
+    ).exists()
 
 
 def test_rows_of_other_methods_are_added_and_replace_those_of_the_same_cells(results, folder):

@@ -270,6 +270,23 @@ def test_a_column_of_some_rows_is_blank_in_the_others_and_has_no_holes_there(fol
     assert not [row for row in rows if row.startswith("<sup>")]
 
 
+def test_columns_of_some_rows_may_show_the_same_score(folder):
+    settings = """
+        protocol: p
+        bits: 8
+        best: false
+        spread: false
+        columns:
+          - {show: score, methods: [lsh]}
+          - {show: range, methods: [talr]}
+          - score
+          - {show: score, heading: again, methods: [talr]}
+    """
+    lines = rendered(folder, settings).splitlines()
+    assert "| LSH | 0.312 |  | 0.312 |  |" in lines and "| One-hot |  |  | 0.875 |  |" in lines
+    assert r"| TALR\_AP |  | 0.312–0.750 | 0.625‡ | 0.625‡ |" in lines
+
+
 def test_the_line_of_the_uncoded_features_is_left_out_on_request(folder):
     assert "*Uncoded features" in rendered(folder, "{protocol: p, bits: 8}")
     assert "*Uncoded features" not in rendered(folder, "{protocol: p, bits: 8, uncoded: false}")

@@ -10,7 +10,8 @@ from leaderboards import make_run
 from models import block
 
 from reporting import load_results
-from reporting.records.read import published_table, published_tables, table_runs
+from reporting.records.read import published_table, published_tables, table_results, table_runs
+from reporting.tables.model import Table
 
 TABLE = {"name": "small", "methods": ["itq", "dpsh"], "seeds": [0, 1]}
 TABLE["blocks"] = [block(bits=[8]), block(metric="precision_radius_2", bits=[8], methods=["itq"])]
@@ -84,6 +85,22 @@ def test_one_row_per_query_with_its_item_and_id(folder):
     runs = load(folder)
     runs = runs[runs["status"] == "done"].set_index(["metric", "method", "bits", "seed"])["score"]
     pd.testing.assert_series_equal(means.sort_index(), runs.sort_index())
+
+
+def test_scores_per_query_are_read_of_what_claims_name_too(folder):
+    sides = {"left": {"metric": ["ap_min", "ap"]}, "right": {"metric": "ap_max"}}
+    for claims, more in (([], []), ([{"metric": "recall@2"}, sides], ["ap_max", "ap_min", "recall@2"])):
+        settings = {"table": TABLE, "refused": REFUSED, "claims": [{"claims": claims}]}
+        for seed in (0, 1):
+            path = folder / f"results/runs/digits/itq/8/{seed}/per_query.npz"
+            np.savez(path, **dict(np.load(path)) | {"recall@2": ITEMS / 8})
+        found = table_results(Table.from_json(settings), folder / "results", ["per_query"])
+        assert all(
+            sorted(run.per_query) == sorted(["ap", "precision_radius_2", *more])
+            for run in found
+            if run.per_query
+        )
+        assert sum(bool(run.per_query) for run in found) == 2
 
 
 def test_a_dataset_without_ids_has_the_index_as_id_and_without_resources_none(folder):

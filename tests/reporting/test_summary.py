@@ -145,6 +145,11 @@ def test_probability_of_improvement_is_u_over_the_number_of_pairs(three):
     assert np.isnan(np.diagonal(found.probability)).all()
 
 
+def test_a_lone_table_compares_no_pair(three):
+    found = summary.improvement(blocks(three[0]))
+    assert np.isnan(found.p).all() and np.isnan(found.probability).all()
+
+
 def test_pairs_in_fewer_than_six_tables_are_not_compared():
     """Tables that agree: six of them have p = 2 / 64, five would have 2 / 32."""
     levels = np.array([0.9, 0.5, 0.1])[:, None, None].repeat(5, axis=2)

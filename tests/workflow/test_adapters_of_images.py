@@ -97,6 +97,22 @@ def test_corrupt_images_are_listed_in_a_file(adapter):
     assert not (adapter.place / "data/items.npy").exists()
 
 
+def test_what_another_loader_wrote_is_removed(adapter):
+    arrays = {
+        "query": np.eye(2),
+        "database": np.eye(3, 2),
+        "query_ids": ["a", "b"],
+        "database_ids": ["c", "d", "e"],
+    }
+    np.savez(adapter.place / "r.npz", qrels_test=[["a", "c", "1"], ["b", "d", "1"]], **arrays)
+    np.savez(adapter.place / "f.npz", X=np.eye(5, 2), y=np.arange(5))
+    for loader, file, kept in (("retrieval_file", "r.npz", True), ("features_file", "f.npz", False)):
+        settings = {"loader": loader, "options": {}, "sources": [{"file": file}]}
+        made(adapter, "load_dataset", settings, name="d", folder="data", sources=file)
+        for name in ("ids.npy", "judgements.npy"):
+            assert (adapter.place / "data" / name).is_file() == kept
+
+
 def test_duplicates_between_query_and_database_are_counted_and_warned_of(adapter):
     made(adapter, "load_dataset", IMAGES, name="d", folder="data", sources="pictures")
     items = np.load(adapter.place / "data/items.npy")

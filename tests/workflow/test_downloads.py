@@ -471,6 +471,7 @@ def with_absent(tiny, server):
     like, asked = tiny["protocols"]["tiny"], ("lost", "gone", "soon", "deep")
     tiny["protocols"] |= {name: like | {"dataset": name} for name in ("lost", "gone", "soon", "unused")}
     tiny["protocols"]["deep"] = like | {"dataset": "soon", "input": {"kind": "network", "network": "net"}}
+    tiny["protocols"]["deep"] |= {"split": like["split"] | {"folds": 2}}
     blocks = [{"protocol": name, "metric": "ap", "bits": [8]} for name in asked]
     tiny["tables"]["tiny"]["blocks"] += blocks
     return tiny

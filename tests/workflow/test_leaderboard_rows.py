@@ -111,10 +111,11 @@ def test_filled_cells_have_what_figures_of_other_rankings_read():
     block = {"protocol": "scifact", "metric": "estimated_ndcg@10", "bits": [64]}
     mine = {"seeds": [0], "methods": ["lsh"], "compare": {"leaderboard": ["rabitq"]}, "blocks": [block]}
     configuration = load(ROOT, example | {"tables": {"mine": mine}})
-    found = leaderboard_rows.filled(configuration, configuration["tables"]["mine"])
-    for record in found["records"]:
+    table, claims = configuration["tables"]["mine"], [{"claims": [{"metric": "recall@100"}]}]
+    assert "recall@100" not in leaderboard_rows.filled(configuration, table, [])["records"][0]["metrics"]
+    for record in leaderboard_rows.filled(configuration, table, claims)["records"]:
         names = set(record["metrics"])
-        assert {"estimated_bytes", "ndcg@10", "ndcg@10_min", "estimated_ndcg@10"} <= names
+        assert {"estimated_bytes", "ndcg@10", "ndcg@10_min", "estimated_ndcg@10", "recall@100"} <= names
         assert any(name.startswith("candidates_radius_") for name in names)
 
 

@@ -381,7 +381,8 @@ def test_a_gallery_shows_twelve_methods_spread_over_the_rows_or_those_that_are_n
     names = [f"lsh_{number}" for number in range(40)]
 
     def shown(methods, **table):
-        table |= {"methods": methods, "blocks": [{"protocol": "digits", "metric": "ap", "bits": [16, 8]}]}
+        blocks = [{"protocol": "digits", "metric": "ap", "bits": [16, 8]}]
+        table = {"methods": methods, "blocks": blocks} | table
         of = plan({"methods": {name: {"class": "lsh"} for name in names}, "tables": {"mine": table}})
         cells = PagePlan(of).gallery_cells("mine")
         assert {(cell.protocol, cell.bits) for cell in cells} == {("digits", 8)}
@@ -390,6 +391,12 @@ def test_a_gallery_shows_twelve_methods_spread_over_the_rows_or_those_that_are_n
     assert shown(names) == [names[round(39 * place / 11)] for place in range(12)]
     assert shown(names, figures={"gallery": {"methods": ["lsh_7", "lsh_3"]}}) == ["lsh_3", "lsh_7"]
     assert shown(names[:8]) == names[:8]
+    blocks = [
+        {"protocol": "digits", "metric": "ap", "bits": [bits], "methods": [name]}
+        for bits, name in [(4, "lsh"), (8, "itq")]
+    ]
+    figures = {"gallery": {"methods": ["itq"]}}
+    assert shown(["lsh", "itq"], blocks=blocks, figures=figures) == ["itq"]  # whatever lengths others have
 
 
 # -- targets -----------------------------------------------------------------------------------------------

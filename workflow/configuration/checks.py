@@ -14,6 +14,7 @@ from methods.base.catalogue import MARKERS
 from networks import architecture, check_options
 from reporting import figures
 from reporting.tables.model import Table
+from reporting.tables.titles import UNCODED
 from tiebench import metrics
 from tiebench.messages import did_you_mean, shorten
 from workflow.configuration import hyperparameter_checks, leaderboard_rows, schema_validation
@@ -200,6 +201,8 @@ def _check_codes_of(configuration, name, entry):
     if entry["prefix_of"] is not None and entry["estimated"]:
         message = "distances are estimated from whole codes: leave estimated out"
         configuration.fail(("protocols", name, "prefix_of"), message)
+    if entry["estimated"] and not other["estimated"]:
+        configuration.fail(where, f"{entry['codes_of']} keeps no estimates: make it estimated, too")
     own, others = (splits.folds(one["split"]) for one in (entry, other))
     if own != others:
         configuration.fail(
@@ -211,6 +214,8 @@ def _check_codes_of(configuration, name, entry):
 
 
 def _check_method(configuration, name, entry):
+    if name == UNCODED:
+        configuration.fail(("methods", name), "this name is taken: it is the row of the features themselves")
     if "external" in entry:
         _check_external(configuration, name, entry)
     else:
@@ -332,6 +337,7 @@ def _names_in(claim):
         yield (key,), "method", _listed(claim.get(key, []))
     yield ("where", "methods"), "method", claim["where"].get("methods", [])
     yield ("stated_for",), "protocol", claim["stated_for"]
+    yield ("metric",), "metric", _listed(claim.get("metric", []))
     for key in ("where", "left", "right"):
         for what in ("protocol", "metric", "method"):
             yield (key, what), what, _listed(claim.get(key, {}).get(what, []))

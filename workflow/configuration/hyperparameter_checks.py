@@ -39,7 +39,7 @@ def _is_number(value):
 def _by_bits(configuration, where, settings):
     """(keys, changes) of each code length of `by_bits`."""
     found = {}
-    tried = sorted(map(int, settings.get("search", {}).get("tried") or ()))
+    tried = sorted(map(int, settings.get("search", {}).get("tried") or ())) if where[0] == "tuned" else []
     for bits, change in settings.get("by_bits", {}).items():
         place = (*where, "by_bits", bits)
         if not re.fullmatch("[1-9][0-9]{0,3}", str(bits)):

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from reporting import leaderboard
+from reporting.tables.model import claimed_metrics
 from reporting.tables.runs import Run
 from reporting.tables.titles import BOUND, RANGE
 from tiebench import metrics
@@ -103,11 +104,11 @@ def styles(configuration, table):
     return found
 
 
-def filled(configuration, table):
+def filled(configuration, table, claims):
     """What reporting is given of the filled cells: records of their runs, fingerprints of their data, and the
     sha256 of the files that hold their scores per query.
 
-    None for a table that runs all of its cells.
+    claims: contents of the table's files of claims. None for a table that runs all of its cells.
     """
     cells: dict[tuple[str, str, int], None] = {}
     for block in table["blocks"]:
@@ -119,7 +120,7 @@ def filled(configuration, table):
     for ranking, metric in (metrics.ranking_of(block["metric"]) for block in table["blocks"]):
         ordered = ranking is not None and ranking.kind in metrics.ORDERS
         names |= {metric, *(f"{order}_{metric}" for order in metrics.ORDERS if ordered)}
-    names |= {block["metric"] for block in table["blocks"]}
+    names |= {block["metric"] for block in table["blocks"]} | claimed_metrics(claims)
     shown = {"queries", "estimated_bytes", *(f"{name}{end}" for name in names for end in ("", *RANGE))}
     records: list[dict] = []
     fingerprints: dict[str, dict] = {}

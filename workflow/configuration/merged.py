@@ -118,9 +118,9 @@ class Configuration:
         self.values = values
         self.overrides = overrides
         self.files = files
-        self.sources = Sources(values)
-        self.boards = Boards(root / leaderboard.FOLDER)
         self.folds: dict[str, tuple[str, ...]] = {}  # protocol of several folds -> the protocols of its folds
+        self.sources = Sources(values, self.folds)
+        self.boards = Boards(root / leaderboard.FOLDER)
 
     def __getitem__(self, key):
         return self.values[key]

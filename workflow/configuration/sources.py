@@ -1,5 +1,6 @@
 """Source files of datasets and networks: which are on this machine, can be downloaded, or are missing."""
 
+import itertools
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,10 +26,10 @@ def skipped(values):
 
 
 class Sources:
-    """The sources of a configuration. values: the merged configuration."""
+    """The sources of a configuration: `values`, merged; folds: protocol -> the protocols of its folds."""
 
-    def __init__(self, values):
-        self._values = values
+    def __init__(self, values, folds):
+        self._values, self._folds = values, folds
 
     def all(self):
         """(keys in the configuration, source) of each source of a dataset and of each network's weights."""
@@ -155,6 +156,7 @@ class Sources:
             protocol
             for protocol, entry in self._values["protocols"].items()
             if name in (entry["end_to_end"], entry["input"].get("network"))
+            and protocol not in itertools.chain(*self._folds.values())  # these are skipped with it
         ]
 
     def how_to_skip(self, names):

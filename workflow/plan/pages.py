@@ -54,21 +54,21 @@ class PagePlan:
         One protocol of each dataset: the pictures of the others would be the same. The methods are those that
         the table names for its gallery, or GALLERY_METHODS of them, spread evenly over its rows.
         """
+        named = (self.plan.entry("tables", table)["figures"].get("gallery") or {}).get("methods")
+        asked = [
+            cell
+            for cell in self.plan.served_cells(table)
+            if self.has_pictures(cell.protocol) and (named is None or cell.method in named)
+        ]
         first: dict[str, str] = {}
         fewest: dict[str, int] = {}
-        for cell in self.plan.served_cells(table):
-            if self.has_pictures(cell.protocol):
-                dataset = self.plan["protocols"][cell.protocol]["dataset"]
-                if first.setdefault(dataset, cell.protocol) == cell.protocol:
-                    fewest[cell.protocol] = min(cell.bits, fewest.get(cell.protocol, cell.bits))
-        named = (self.plan.entry("tables", table)["figures"].get("gallery") or {}).get("methods")
+        for cell in asked:
+            dataset = self.plan["protocols"][cell.protocol]["dataset"]
+            if first.setdefault(dataset, cell.protocol) == cell.protocol:
+                fewest[cell.protocol] = min(cell.bits, fewest.get(cell.protocol, cell.bits))
         found: list[Cell] = []
         for protocol, bits in fewest.items():
-            cells = [
-                cell
-                for cell in self.plan.served_cells(table)
-                if (cell.protocol, cell.bits) == (protocol, bits) and (named is None or cell.method in named)
-            ]
+            cells = [cell for cell in asked if (cell.protocol, cell.bits) == (protocol, bits)]
             found += cells if named else _spread(list(dict.fromkeys(cells)), GALLERY_METHODS)
         return found
 

@@ -197,7 +197,7 @@ class Plan(DataPlan):
         ]
         published = [self.published(source, asked) for source in entry["published"]]
         settings = {"table": entry, "published": published, "refused": refused, "claims": claims}
-        filled = leaderboard_rows.filled(self.configuration, given)
+        filled = leaderboard_rows.filled(self.configuration, given, claims)
         settings |= {} if filled is None else {"filled": filled}
         return settings | {"uncoded": self.uncoded_protocols(table)}
 

@@ -28,8 +28,9 @@ def work(options):
         metadata["fingerprint"] = fingerprint(path for path in decisive if path.is_file())
         metadata["made_from"] = settings
         write_json(folder / "dataset.json", metadata)
-    if description.ids is None:  # of an earlier version of the sources
-        Path(options.folder, "ids.npy").unlink(missing_ok=True)
+        left = [name for name in ("ids.npy", "judgements.npy") if not (folder / name).is_file()]
+    for name in left:  # of an earlier version of the sources
+        Path(options.folder, name).unlink(missing_ok=True)
     _job.log.info("dataset %s: %d items of shape %s", options.name, metadata["items"], metadata["item_shape"])
 
 
