@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy, normalize
 
 from methods.base.deep import DeepHashing
 from methods.learners.straight_through import sign_straight_through
-from methods.learners.views import noisy_view
+from methods.learners.views import check_views, noisy_view
 
 _LEAST = 1e-8
 
@@ -65,6 +65,9 @@ class CIBHash(DeepHashing):
     bottleneck: float = 1e-3
     view_dropout: float = 0.2
     view_noise: float = 0.1
+
+    def prepare(self, training_set):
+        check_views(self, "cibhash")
 
     def augment(self, items, generator):
         if self.backbone is not None:

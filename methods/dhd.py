@@ -14,7 +14,7 @@ from methods.base import Refusal
 from methods.base.deep import DeepHashing
 from methods.base.heads import hash_layer
 from methods.base.labels import label_matrix
-from methods.learners.views import noisy_view
+from methods.learners.views import check_views, noisy_view
 
 _LEAST_LOGARITHM = -100.0  # of a probability, as PyTorch's binary cross-entropy has it
 
@@ -78,6 +78,8 @@ class DHD(DeepHashing):
         label_matrix(training_set, "dhd")
         if self.bits < 2:
             raise Refusal("dhd needs at least 2 bits: layer normalisation makes a single one constant")
+        if self.distillation or self.weak_share:
+            check_views(self, "dhd")
 
     def hash_layer(self, width):
         layer = hash_layer(width, self.bits, self.initial_deviation, bias=False)

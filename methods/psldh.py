@@ -44,8 +44,9 @@ class PSLDH(ClassCodeHashing):
     + \frac{\mathrm{code\_quantisation}}{C} \sum_i \left| \mathrm{sgn}(t_i) - t_i \right|^2
     $$
 
-    `codes`: "category_network", or a kind of methods/class_codes/centres.py. The authors fine-tune with SGD
-    at 1e-3 without momentum, 0.3 of it from epoch 100 of 150 on, weight decay 1e-5, batches of 80.
+    `codes`: "category_network", or "spread_hadamard", "bernoulli" or "separated" of
+    methods/class_codes/centres.py. The authors fine-tune with SGD at 1e-3 without momentum, 0.3 of it
+    from epoch 100 of 150 on, weight decay 1e-5, batches of 80.
     """
 
     title = "PSLDH"

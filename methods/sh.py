@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from methods.base import HashingMethod, Refusal
-from methods.learners.linear import principal_components
+from methods.learners.linear import leading_directions
 
 
 @dataclass(kw_only=True)
@@ -34,8 +34,14 @@ class SpectralHashing(HashingMethod):
     def fit(self, training_set):
         started = time.perf_counter()
         items = training_set.items.reshape(len(training_set), -1)
-        count = min(self.bits, items.shape[1])
-        self.mean, centred, self.directions, _ = principal_components(items, count, "sh")
+        items = items.astype(np.float64)
+        self.mean = items.mean(axis=0)
+        centred = items - self.mean
+        variances, directions = leading_directions(centred, self.bits, len(items))
+        kept = variances > variances[0] * 1e-10  # a direction without variance has no mode
+        if not kept.any():
+            raise Refusal("sh needs training items that differ")
+        self.directions = directions[:, kept]
         projected = centred @ self.directions
         epsilon = np.finfo(np.float64).eps
         self.low = projected.min(axis=0) - epsilon

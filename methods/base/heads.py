@@ -24,6 +24,12 @@ class ImageHashing(torch.nn.Module):
         self.register_buffer("offset", None if width is None else torch.zeros(width))
         self.register_buffer("scale", None if width is None else torch.ones(()))
 
+    def train(self, mode: bool = True) -> ImageHashing:
+        super().train(mode)
+        if not any(parameter.requires_grad for parameter in self.backbone.parameters()):
+            self.backbone.eval()  # a network that keeps its weights keeps its statistics, too
+        return self
+
     def features(self, images: torch.Tensor) -> torch.Tensor:
         """What the head is given: float (n, width)."""
         found = self.backbone(self.backbone.preprocess(images.permute(0, 3, 1, 2)))

@@ -248,7 +248,7 @@ def test_every_hyperparameter_is_read(name, monkeypatch):
         made = replace(
             training_set(name, items=40), items=images, network={"architecture": "small", "options": {}}
         )
-        Watched(**(settings | {"epochs": 1, "learning_rate": 1e-3})).fit(made)
+        Watched(**(settings | {"epochs": 1, "learning_rate": 1e-3, "horizontal_flip": True})).fit(made)
     labels = np.arange(60) % 4
     classes = {"affinity": lambda a, b: (labels[a][:, None] == labels[b]).astype(np.int64), "levels": (0, 1)}
     sets = training_set(name, items=60), training_set(name, items=60, **classes)

@@ -6,6 +6,8 @@ import torch
 from resuming import assert_same_state, killed_and_resumed
 from sets import labelled
 
+import networks
+from methods.base import Refusal
 from methods.base.augmentation import mirror
 from methods.base.batches import ItemReader
 from methods.base.catalogue import catalogue, load_class
@@ -127,6 +129,21 @@ def test_nested_codes_of_images_share_one_network(name):
     assert method.encode(images).shape == (8, 8)
 
 
+def test_a_network_without_a_learning_rate_stays_as_it_is():
+    """Its statistics, too, which batches would move."""
+    method = made("bihalf", backbone_lr_multiplier=0.0).fit(training_set(network=NORMALISED))
+    fresh = networks.make("efficientnet_lite0", seed=0, image_size=32).state_dict()
+    found = method.network.backbone.state_dict()
+    assert all(torch.equal(found[name], value) for name, value in fresh.items())
+
+
+@pytest.mark.parametrize("name", ["cibhash", "dhd"])
+def test_views_that_are_all_alike_are_refused(name):
+    with pytest.raises(Refusal, match=f"{name} compares views of an image"):
+        made(name, horizontal_flip=False).fit(training_set())
+    made(name, horizontal_flip=False, random_crop=2, epochs=1).fit(training_set())
+
+
 def test_a_short_training_writes_no_checkpoint(tmp_path):
     file = tmp_path / "run" / "mark.npz"
     made("talr_ap", epochs=2).fit(training_set(checkpoint=file))
@@ -138,6 +155,7 @@ def test_a_short_training_writes_no_checkpoint(tmp_path):
 def test_images_are_learned(name, device):
     count, epochs = {"adsh": (90, 15), "dhd": (60, 10), "dtsh": (60, 13)}.get(name, (45, 8))
     settings = {"epochs": epochs, "learning_rate": 0.005, "backbone_lr_multiplier": 1.0}
+    settings |= {"distillation": 0, "weak_share": 0} if name == "dhd" else {}
     method = made(name, device=device.type, horizontal_flip=False, **settings).fit(training_set(count))
     unseen, labels = striped_images(60, 1)
     codes = method.encode(unseen)

@@ -92,6 +92,17 @@ def test_sh_bits_are_the_eigenfunctions_of_the_box():
     assert np.mean((codes[:, 1] == second)[clear]) == 1.0  # symmetric: the direction's sign does not matter
 
 
+def test_sh_takes_no_mode_of_a_constant_dimension():
+    items = vectors(dimensions=7)
+    wide = np.insert(items, 3, 2.0, axis=1)
+    plain, other = (fit(SpectralHashing, of, bits=16).encode(of) for of in (items, wide))
+    assert plain.shape == (200, 16)
+    agreement = (plain == other).mean(axis=0)  # the sign of a component is the solver's
+    assert np.minimum(agreement, 1 - agreement).max() < 0.02
+    with pytest.raises(Refusal, match="sh needs training items that differ"):
+        fit(SpectralHashing, np.ones((9, 3), np.float32), bits=4)
+
+
 def test_sph_forces_are_those_of_loops():
     generator = np.random.default_rng(0)
     centres, shared = generator.normal(size=(5, 3)), generator.integers(0, 40, (5, 5)).astype(float)
