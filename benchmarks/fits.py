@@ -53,7 +53,7 @@ def run(report, quick):
         seconds += [one["fit"] for one in found if "fit" in one]
         rows.append(
             [f"`{name}`"]
-            + [f"{one['fit']:.1f}" if "fit" in one else one["refused"] for one in found]
+            + [f"{one['fit']:.1f}" if "fit" in one else one.get("refused", one.get("over")) for one in found]
             + [f"{one['encode'] / size.items * 1e6:.0f}" if "encode" in one else "" for one in found]
             + [f"{max(one.get('memory', 0) for one in found):.0f}"]
         )

@@ -185,4 +185,5 @@ def check(competitors):
     (_, ours), *others = competitors.items()
     expected = list(ours().values())
     for name, call in others:
-        agree(name, expected, [call()[measure] for measure in MEASURES], 1e-9)
+        found = call()
+        agree(name, expected, [found[measure] for measure in MEASURES], 1e-9)

@@ -331,6 +331,14 @@ def npy_for_npz(folder):
     return scored(folder / "codes.npz")
 
 
+@case("codes", "an .npz file as that of labels", "labels.npz", "it is an .npz archive")
+def npz_for_npy(folder):
+    rows = {name: np.arange(len(PLAIN[name])) for name in ("query", "database")}
+    split, labels = npz(folder / "split.npz", rows), npz(folder / "labels.npz", {"labels": np.arange(9)})
+    codes = {name: PLAIN[name] for name in ("query", "database")}
+    return scored(npz(folder / "codes.npz", codes), "--split", split, "--labels", labels)
+
+
 @case("codes", "a file that claims terabytes", "codes.npz", "does not fit its shape (1000000000000, 13)")
 def codes_of_terabytes(folder):
     arrays = npz(folder / "whole.npz", PLAIN)

@@ -1,6 +1,7 @@
 """The command `tiebench`, also `python -m tiebench`. See docs/use-the-library.md."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +23,8 @@ class _Parser(Parser):
     def error(self, message: str) -> NoReturn:
         if "argument COMMAND: invalid choice" in message or "are required: COMMAND" in message:
             words = [word for word in self.words if not word.startswith("-")]
-            file = next((word for word in words if Path(word).suffix or Path(word).exists()), None)
+            # Path.exists raises for a folder that may not be entered.
+            file = next((word for word in words if Path(word).suffix or os.path.exists(word)), None)  # noqa: PTH110
             near = did_you_mean(words[0], commands.KIND.find()) if words else ""
             if file is not None and "did you mean" not in near:
                 message = f"the command is missing: tiebench score {shorten(file)}"

@@ -196,7 +196,7 @@ class AffinityBlocks:
     @property
     def levels(self) -> NDArray[np.int64]:
         """The affinity values, int64 (V,), ascending, 0 among them."""
-        return np.unique(np.array([0, *self.values], np.int64))
+        return np.unique(integers(np.array([0, *self.values]), "values").astype(np.int64))
 
     def block(self, begin: int, end: int) -> NDArray[np.uint8]:
         """Level indices of queries begin..end-1 against the whole database: uint8 (end - begin, N)."""

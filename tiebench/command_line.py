@@ -61,10 +61,12 @@ class Reads:
     def paths(self, value: str) -> Iterator[Path]:
         """The paths that a value stands for: each file or folder, and what is read inside a folder."""
         whole = Path(value.removeprefix("file://"))
-        matched = [] if whole.exists() else glob.glob(str(whole), recursive=True)  # noqa: PTH207
+        # Those of Path raise for a folder that may not be entered.
+        there = os.path.exists(whole)  # noqa: PTH110
+        matched = [] if there else glob.glob(str(whole), recursive=True)  # noqa: PTH207
         for path in [Path(one) for one in matched] or [whole]:
             yield path
-            if self.members and path.is_dir():
+            if self.members and os.path.isdir(path):  # noqa: PTH112
                 for name in _below(path):
                     if any(fnmatch.fnmatchcase(name, pattern) for pattern in self.members):
                         yield path / name

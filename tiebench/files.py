@@ -153,7 +153,11 @@ def read_array(path: AnyPath, memory_map: bool = False) -> np.ndarray:
     """The array of an .npy file. Raises OSError if it cannot be opened, ValueError that names it if it is no
     array."""
     try:
-        return np.load(path, mmap_mode="r" if memory_map else None, allow_pickle=False)
+        found = np.load(path, mmap_mode="r" if memory_map else None, allow_pickle=False)
+        if not isinstance(found, np.ndarray):
+            found.close()
+            raise ValueError("it is an .npz archive: give the .npy file of one array")
+        return found
     except Exception as error:
         if isinstance(error, OSError) and error.filename is not None:
             raise

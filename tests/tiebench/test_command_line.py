@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 import torch
 
+from tiebench import commands
 from tiebench.__main__ import main
 from tiebench.affinities import EqualLabels
 from tiebench.codes.packing import pack
+from tiebench.commands import search
 from tiebench.metric_table import METRICS
 from tiebench.scoring import score_codes
 
@@ -141,6 +143,7 @@ def test_other_files_are_refused_with_what_to_do(tmp_path, fails, name, write, m
         ([], "the command is missing: tiebench score FILE.npz"),
         (["scores", "codes"], "there is no command 'scores'; did you mean 'score'?"),
         (["healt", "codes.npz"], "there is no command 'healt'; did you mean 'health'?"),
+        (["a" * 300], "there is no command 'aaa"),
         (["score"], "the following arguments are required: FILE.npz"),
         (["score", "codes.npz", "--ordr=file"], "arguments: --ordr=file; did you mean '--order'?"),
         (["score", "codes.npz", "--at", "0"], "must be a positive integer, not '0'"),
@@ -183,3 +186,13 @@ def test_a_reader_that_has_enough_is_no_error():
     done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True)
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_search_ends_with_its_reader(tmp_path, arrays, monkeypatch):
+    """Lines that nobody reads are not made."""
+    np.savez(tmp_path / "codes.npz", **arrays)
+    made, text = [], search._answer
+    monkeypatch.setattr(search, "_answer", lambda *given: made.append(1) or text(*given))
+    monkeypatch.setattr("builtins.print", lambda *_, **__: (_ for _ in ()).throw(BrokenPipeError))
+    monkeypatch.setattr(commands.os, "dup2", lambda *_: None)
+    assert main(["search", str(tmp_path / "codes.npz")]) == 0 and len(made) == 1

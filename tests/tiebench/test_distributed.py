@@ -31,8 +31,8 @@ def test_queries_may_be_unpacked_and_names_others(tmp_path):
     made = arrays()
     np.savez(tmp_path / "a.npz", codes=made["database"], classes=made["database_labels"])
     queries = np.unpackbits(made["query"], axis=1, count=21).tolist(), list(made["query_labels"])
-    found = count_parts(*queries, str(tmp_path / "a.npz"), names=("codes", "classes"))
-    assert_same_bytes(found, whole(made))
+    for path in (str(tmp_path / "a.npz"), tmp_path / "a.npz"):
+        assert_same_bytes(count_parts(*queries, path, names=("codes", "classes")), whole(made))
 
 
 @pytest.mark.parametrize("form", ["npz", "npy", "parquet"])

@@ -232,7 +232,8 @@ def test_search_prints_a_table(call, arrays):
     [
         (["search", "codes.npz", "--rows", "6"], "codes.npz: --rows 6: there are 6 queries, rows 0 to 5"),
         (["search", "codes.npz", "--radius", "14"], "codes.npz: radius must be between 0 and 13"),
-        (["export", "codes.npz", "--to", "ranx", "--output", "r.txt"], "r.txt: ranx reads JSON from files"),
+        (["export", "codes.npz", "--to", "ranx", "--output", "r.txt"], "error: r.txt: ranx reads JSON"),
+        (["export", "codes.npz", "--to", "sql", "--output", "r", "--table", "a\tb"], "error: table 'a"),
         (["export", "names.npz", "--to", "trec", "--output", "r"], "names.npz: database_ids has 'a b'"),
         (["export", "names.npz", "--to", "faiss", "--output", "r"], "FAISS index are 64-bit integers"),
         (["export", "twice.npz", "--to", "trec", "--output", "r"], "twice.npz: database_items has '7' twice"),

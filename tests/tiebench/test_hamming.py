@@ -117,6 +117,13 @@ def test_histograms_of_fewer_queries_than_levels_equal_a_plain_count(queries):
     assert_counted(joint_histograms(pack(query), pack(database), 20, affinity), query, database, levels)
 
 
+def test_affinities_that_are_no_integers_are_refused():
+    with pytest.raises(ValueError, match=r"values.* is 1\.9"):
+        joint_histograms(
+            pack(np.eye(3)), pack(np.eye(3)), 3, AffinityBlocks(lambda i, j: [[0] * 3] * 3, (1.9,))
+        )
+
+
 @pytest.mark.thorough
 def test_popcounts_read_and_write_nothing_outside_of_their_arrays(tmp_path):
     """Compiled code does not check its indices, except where Numba's environment asks for it."""

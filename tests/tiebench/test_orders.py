@@ -316,6 +316,8 @@ def test_counts_that_do_not_fit_are_refused(items, relevant, total, message):
 def test_large_counts_do_not_overflow():
     """10^9 items of affinity 200 at one distance and as many of 0; 4 x 10^9 items at two distances."""
     counts = np.array([[[10**9], [10**9]]])
+    of_a_tie = ties.from_counts(np.array([[5 * 10**9]]), np.array([[4 * 10**9]]))
+    assert ties.precision(of_a_tie, 4 * 10**9).expected == pytest.approx(0.8)
     one = JointHistograms(np.array([0, 200]), counts)
     assert exact.average_cumulative_gain(one, 10**8).expected == pytest.approx(100)
     two = JointHistograms(np.array([0, 1]), np.array([[[10**9, 10**9], [10**9, 10**9]]]))

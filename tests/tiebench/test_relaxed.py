@@ -730,3 +730,16 @@ def test_a_query_of_low_affinities_is_ranked_beside_one_of_high_ones():
     affinity[1] = 200
     compiled, plain = (relaxed.ndcg(codes, affinity, 8, backend=backend) for backend in BACKENDS)
     assert torch.allclose(compiled, plain, atol=1e-5) and (plain[[0, 2, 3, 4, 5]] < 0.9999).all()
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_values_need_no_gradient_and_no_default_device(objective, backend):
+    generator = torch.Generator().manual_seed(0)
+    codes = torch.rand(7, 6, generator=generator, dtype=torch.float64) * 2 - 1
+    affinity = torch.randint(0, 3, (7, 7), generator=generator)
+    expected = evaluate(objective, codes, affinity, 6, backend=backend)
+    for cached in (relaxed._discounts, relaxed._discount_table):
+        cached.cache_clear()
+    with torch.inference_mode(), torch.device("meta"):
+        assert torch.equal(evaluate(objective, codes, affinity, 6, backend=backend), expected)

@@ -154,4 +154,6 @@ def test_similarities_and_levels_that_do_not_fit_are_refused():
     for score, level, message in ((np.nan, 0, "finite"), (1, -1, "level must be 0 to 1"), (1, 2, "0 to 1")):
         with refused(message):
             ranked_histograms(np.full((1, 1), score), np.full((1, 1), level), np.arange(2))
+    with refused("affinities must be 0 to 255"):  # levels of one byte would be others
+        ranked_histograms(np.ones((1, 1)), np.zeros((1, 1), int), np.arange(300))
     assert ranked_histograms(np.ones((2, 0)), np.zeros((2, 0), int), np.arange(2)).counts.sum() == 0

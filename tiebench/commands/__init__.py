@@ -17,6 +17,7 @@ The first three are literals: only the command that is asked for is imported.
 import argparse
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from tiebench.command_line import Parser, Reads
@@ -58,17 +59,23 @@ def add_threads(parser: Parser) -> None:
 
 
 def print_text(text: str, status: int = 0) -> int:
-    """Print to standard output: `status`, or 1, with a line on standard error, if that is not possible.
+    """Print to standard output: `status`, or 1, with a line on standard error, if that is not possible."""
+    return print_lines([text], status)
+
+
+def print_lines(lines: Iterable[str], status: int = 0) -> int:
+    """`print_text` of each, up to the first that cannot be printed.
 
     A reader that has enough, say `head`, is no error.
     """
-    try:
-        print(text, flush=True)
-    except OSError as error:
-        # What is left in the buffer would fail once more at the very end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            return status
-        print(f"error: standard output: {error.strerror}", file=sys.stderr)
-        return 1
+    for line in lines:
+        try:
+            print(line, flush=True)
+        except OSError as error:
+            # What is left in the buffer would fail once more at the very end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            if isinstance(error, BrokenPipeError):
+                return status
+            print(f"error: standard output: {error.strerror}", file=sys.stderr)
+            return 1
     return status

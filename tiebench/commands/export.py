@@ -155,8 +155,11 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         "database": len(codes.database),
         "ids": codes.named_by,
     }
-    with files.naming_values(options.file):
+    try:
         found |= _written(options, codes)
+    except ValueError as error:
+        of_output = str(error).startswith((f"{options.output}:", "table "))
+        raise error if of_output else ValueError(f"{options.file}: {error}") from error
     return print_text(json.dumps(found, indent=2))
 
 

@@ -6,7 +6,7 @@ import json
 import numpy as np
 
 from tiebench.command_line import Parser
-from tiebench.commands import CODES, positive, print_text, radius
+from tiebench.commands import CODES, positive, print_lines, radius
 from tiebench.commands.export import PARTS, check_reach, read_named
 from tiebench.commands.score import add_naming, read_arrays, read_bits
 from tiebench.files import naming_values
@@ -85,11 +85,10 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             most = min(options.neighbours or DEFAULT, len(codes.database))
             found = nearest(*given, most, whole_ties=options.ties == "whole")
     shown = _text if options.text else json.dumps
-    for row, one in zip(chosen.tolist(), found):
-        answer = _answer(names[row].item(), None if labels is None else labels[row], one, codes)
-        if print_text(shown(answer)):
-            return 1
-    return 0
+    return print_lines(
+        shown(_answer(names[row].item(), None if labels is None else labels[row], one, codes))
+        for row, one in zip(chosen.tolist(), found)
+    )
 
 
 def _queries(options, codes):

@@ -143,7 +143,8 @@ def _common_prefix(texts):
 
 
 def _several(patterns):
-    return [patterns] if isinstance(patterns, str) else [str(pattern) for pattern in patterns]
+    lone = isinstance(patterns, (str, os.PathLike))
+    return [str(pattern) for pattern in ([patterns] if lone else patterns)]
 
 
 def _expanded(patterns):

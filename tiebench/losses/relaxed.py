@@ -283,10 +283,12 @@ class _Tensors(_Listwise):
             gains, ideal = gain_of.gather(1, affinity), _ideal(affinity, gain_of)
         others = torch.ones_like(positions).fill_diagonal_(0)
         spread = (_BetweenTwo if delta == 1.0 else _Triangles)(positions, bins, delta)
+        c, g = spread.histogram(others), spread.histogram(gains)
+        relevant = (affinity > 0).sum(1).to(codes.dtype)
+        if torch.is_inference_mode_enabled():  # where nothing can be differentiated
+            return _VALUES[objective](c, g, relevant, ideal, len(codes) - 1)
         with torch.enable_grad():
-            c = spread.histogram(others).requires_grad_()
-            g = spread.histogram(gains).requires_grad_()
-            relevant = (affinity > 0).sum(1).to(codes.dtype)
+            c.requires_grad_(), g.requires_grad_()
             values = _VALUES[objective](c, g, relevant, ideal, len(codes) - 1)
             by_c, by_g = torch.autograd.grad(values.sum(), (c, g))
         slopes = spread.slopes(by_g).mul_(gains).add_(spread.slopes(by_c)).fill_diagonal_(0)
@@ -453,8 +455,8 @@ def _size_class(items):
 
 @lru_cache(maxsize=8)
 def _discounts(most):
-    ranks = torch.arange(2, most + 2, dtype=torch.float64)
-    return torch.cat([torch.zeros(1, dtype=torch.float64), (1 / ranks.log2()).cumsum(0)]).numpy()
+    ranks = torch.arange(2, most + 2, dtype=torch.float64, device="cpu")
+    return torch.cat([ranks.new_zeros(1), (1 / ranks.log2()).cumsum(0)]).numpy()
 
 
 _discount_table = lru_cache(maxsize=8)(discount_sum_table)

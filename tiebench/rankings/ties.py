@@ -149,7 +149,7 @@ def hits(ties: Ties, at: int | NDArray[np.int64]) -> TieRange:
     items, relevant = ties.items[queries, tie], ties.relevant[queries, tie]
     before = ties.relevant_before[queries, tie]
     return TieRange(
-        before + divide(relevant * taken, items),
+        before + divide(relevant * taken.astype(np.float64), items),
         (before + np.maximum(taken - (items - relevant), 0)).astype(np.float64),
         (before + np.minimum(taken, relevant)).astype(np.float64),
     )

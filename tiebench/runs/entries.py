@@ -160,6 +160,8 @@ def _numbers(values, source, read):
     """float64 (m,) of numbers, or of texts that `read` reads; scores, which must not tie, exactly."""
     try:
         found = np.array(values)
+        if found.dtype.kind == "f" and read is texts.number:  # of integers, too, where there are others
+            numbers(np.array([one for one in values if isinstance(one, int) and abs(one) > 2**53]), "values")
         if found.ndim == 1 and found.dtype.kind in "biuf":
             return numbers(found, "values") if read is texts.number else found.astype(np.float64)
         return np.array([_number(value, read) for value in values], np.float64)

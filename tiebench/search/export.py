@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from tiebench.affinities import Affinity, check_affinity
 from tiebench.codes.packing import check_bits, check_packed
 from tiebench.files import AnyPath, replaced
-from tiebench.messages import printable
+from tiebench.messages import one_line, printable
 from tiebench.search.neighbours import Neighbours
 from tiebench.values import ids as ids_of
 from tiebench.values import is_text, refuse_twice
@@ -106,7 +106,10 @@ def write_faiss(path: AnyPath, database: ArrayLike, bits: int, ids: ArrayLike | 
         else:
             index.add_with_ids(codes[part], names[part].astype(np.int64))
     with replaced(path) as temporary:
-        faiss.write_index_binary(index, str(temporary))
+        try:
+            faiss.write_index_binary(index, str(temporary))
+        except RuntimeError as error:  # of a full disk
+            raise OSError(one_line(error)) from error
 
 
 # -- SQL -------------------------------------------------------------------------------------------------

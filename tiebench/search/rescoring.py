@@ -108,6 +108,7 @@ def ranked_histograms(similarity: np.ndarray, level: np.ndarray, levels: np.ndar
     """
     similarity, level = numbers(similarity, "similarity"), integers(level, "level")
     levels = integers(levels, "levels").astype(np.int64)
+    check_levels(levels)
     if similarity.ndim != 2 or level.shape != similarity.shape:
         raise ValueError(
             f"similarity must be real numbers (Q, N) and level integers (Q, N), not {form(similarity)} and "
