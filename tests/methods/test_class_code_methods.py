@@ -10,7 +10,7 @@ import pytest
 import torch
 from batches import batch
 from losses import BITS, CODES, ITEMS, PROXIES, SCORES, SEVERAL, both_labels, check, codes, cosine, proxies
-from sets import class_set
+from sets import class_set, labelled
 
 from methods.base import Refusal
 from methods.class_codes import mds_centres as _mds_centres
@@ -109,6 +109,17 @@ def test_dpn_updates_codes_to_the_majority_of_the_best_items():
         best = own[np.argsort(losses, kind="stable")[:10]]
         votes = np.where(best > 0, 1, -1).sum(axis=0)
         assert np.array_equal(trained[label], np.where(votes == 0, before[label], np.sign(votes)))
+
+
+@pytest.mark.parametrize(("margin", "expected"), [(1.0, [-1.0, 1.0]), (2.0, [1.0, -1.0])])
+def test_dpn_updates_codes_by_the_item_whose_hinge_at_the_margin_is_smaller(margin, expected):
+    scores = np.array([[3.0, -1.5], [-0.1, 0.1]])  # hinges with (1, 1) are 2.5 and 2 at 1, 3.5 and 4 at 2
+    method = DPN(bits=2, margin=margin, update_every=1, update_share=0.5)
+    method.raw_scores = lambda items: scores
+    training = batch(criterion=ClassCodes(np.ones((1, 2)), GENERATOR), epoch=1).training
+    training.training_set = labelled(np.zeros((2, 3), np.float32), np.zeros(2, np.int64))
+    method.start_epoch(training)
+    assert training.criterion.codes.tolist() == [expected]
 
 
 @both_labels
@@ -277,14 +288,29 @@ def test_what_a_method_freezes_stays_frozen():
 
 
 def test_mdsh_follower_is_the_moving_average_of_the_head():
-    made = class_set()
-    method = MDSH(bits=BITS, epochs=1, batch_size=80, copy_momentum=0.9).fit(made)
-    assert any(name.startswith("follower.") for name in method.criterion_state)
-    # One step: the copy was moved before the step, when both were equal, so it has the initial weights.
-    initial = method._seeded_network().state_dict()
-    for name, value in initial.items():
-        if name.endswith("weight"):
-            assert method.criterion_state[f"follower.{name}"] == pytest.approx(value.numpy(), abs=1e-6)
+    class Watched(MDSH):
+        def loss(self, outputs, batch):
+            heads.append({name: value.detach().clone() for name, value in self.network.named_parameters()})
+            return super().loss(outputs, batch)
+
+    heads = []
+    settings = {"epochs": 3, "batch_size": 80, "learning_rate": 0.1}
+    method = Watched(bits=BITS, copy_momentum=0.9, **settings).fit(class_set())
+    for name, first in heads[0].items():
+        expected = 0.9 * (0.9 * first + 0.1 * heads[1][name]) + 0.1 * heads[2][name]
+        assert method.criterion_state[f"follower.{name}"] == pytest.approx(expected.numpy(), abs=1e-5)
+
+
+def test_mdsh_table_holds_the_relaxed_codes_of_the_follower():
+    method = MDSH(bits=BITS, copy_momentum=1.0)
+    method.network, follower = method.hash_layer(7).double(), method.hash_layer(7).double()
+    features, places = torch.from_numpy(GENERATOR.normal(size=(4, 7))), torch.tensor([5, 0, 3, 8])
+    memory = SimpleNamespace(table=torch.zeros(9, BITS, dtype=torch.float64))
+    criterion = SimpleNamespace(follower=follower)
+    method._follow(batch(memory=memory, criterion=criterion, features=features, indices=places))
+    expected = np.zeros((9, BITS))
+    expected[places] = np.tanh(follower(features).detach().numpy())
+    assert memory.table.numpy() == pytest.approx(expected)
 
 
 @both_labels

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,13 +13,16 @@ from scipy.stats import beta
 from sets import class_set
 
 from methods.base import Refusal
+from methods.base.training import seeded
 from methods.class_codes.centres import separation
 from methods.class_codes.linear_codes import BEST_DISTANCES, linear_code_cosine, linear_code_distance
 from methods.class_codes.mds_centres import guaranteed_distance, mds_centres
 from methods.class_codes.semantic_centres import class_similarities, improved_centres, semantic_centres
 from methods.dhd import DHD
 from methods.hhf import HHF
+from methods.hyp2 import HyP2
 from methods.jmlh import JMLH
+from methods.mdsh import MDSH
 from methods.psldh import PSLDH
 from methods.sdc import SDC, calibrated
 from methods.shc import SHC
@@ -125,6 +129,14 @@ def test_sdc_is_the_distance_of_sorted_cosines_from_quantiles(items, orthogonal)
     check(lambda u: method.loss(u, batch(features=features)), formula, SCORES[:items])
 
 
+@pytest.mark.parametrize("kind", [MDSH, SDC])
+def test_scores_of_a_batch_have_mean_0_and_variance_1_in_each_bit(kind):
+    features = torch.from_numpy(100 * GENERATOR.normal(size=(20, 7)) + 50)
+    scores = kind(bits=BITS).hash_layer(7).double()(features).detach().numpy()
+    assert scores.mean(axis=0) == pytest.approx(np.zeros(BITS), abs=1e-9)
+    assert scores.var(axis=0) == pytest.approx(np.ones(BITS), abs=1e-3)
+
+
 def test_sdc_targets_spread_over_all_cosines():
     assert calibrated(4, 1.0) == pytest.approx([-0.75, -0.25, 0.25, 0.75])  # uniform
     assert calibrated(5, 5.0)[2] == pytest.approx(0.0)
@@ -153,6 +165,14 @@ def test_hhf_is_the_loss_of_loops(labels, zeta):
         return near / present + far / CLASSES + 0.01 * rounding
 
     check(lambda u: method.loss(u, batch(criterion=proxies(), labels=labels)), formula)
+
+
+@pytest.mark.parametrize("kind", [HyP2, HHF])
+def test_proxies_start_at_normal_draws(kind):
+    with seeded(0, 4):
+        drawn = kind(bits=50).build_criterion(SimpleNamespace(classes=40))["proxies"].detach()
+    assert drawn.std().item() == pytest.approx(math.sqrt(2 / 40), rel=0.1)
+    assert drawn.mean().item() == pytest.approx(0.0, abs=0.03)
 
 
 def test_distances_of_linear_codes_are_within_griesmers_bound_and_give_the_released_margins():
@@ -318,6 +338,13 @@ def test_dhd_transforms_a_share_of_the_weak_views_and_all_strong_ones():
     assert (seen["strong"] != items).any(dim=1).double().mean().item() > 0.99
     again = method.augment(items, np.random.default_rng(0))
     assert torch.equal(again, weak)
+
+
+def test_dhd_scores_of_an_item_have_mean_0_and_variance_1():
+    features = torch.from_numpy(100 * GENERATOR.normal(size=(20, 7)))
+    scores = DHD(bits=BITS).hash_layer(7).double()(features).detach().numpy()
+    assert scores.mean(axis=1) == pytest.approx(np.zeros(20), abs=1e-9)
+    assert scores.var(axis=1) == pytest.approx(np.ones(20), abs=1e-3)
 
 
 def test_dhd_refuses_a_single_bit():

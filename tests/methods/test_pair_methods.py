@@ -157,6 +157,23 @@ def test_dsdh_steps_never_raise_the_objective(seed):
         assert dsdh_objective(flipped, labels, scores, classifier, *settings) >= after - 1e-9
 
 
+def test_dsdh_improves_its_codes_with_all_scores_before_every_epoch_but_the_first():
+    generator = np.random.default_rng(6)
+    labels, scores = np.eye(3)[generator.integers(0, 3, 20)], generator.normal(size=(20, 4))
+    codes = np.where(generator.random((20, 4)) < 0.5, 1.0, -1.0)
+    method = DSDH(bits=4, mu=0.5, nu=1.0, eta=0.1, sweeps=10)
+    kept = {"table": torch.from_numpy(scores), "codes": torch.from_numpy(codes.copy())}
+    training = batch(memory=SimpleNamespace(labels=labels, **kept)).training
+    method.start_epoch(training)
+    assert np.array_equal(training.memory.codes, codes)
+    for training.epoch in (1, 2):
+        before = codes.copy()
+        improve_dsdh_codes(codes, labels, scores, 0.5, 1.0, 0.1, 10)
+        assert not np.array_equal(codes, before)
+        method.start_epoch(training)
+        assert np.array_equal(training.memory.codes, codes)
+
+
 def test_dsdh_gradient_is_that_of_all_pairs_and_of_the_codes():
     """With the whole training set as one batch: autograd through the table, in float64."""
     method = DSDH(bits=BITS, eta=0.3)
@@ -288,6 +305,17 @@ def test_adsh_loss_is_that_of_loops(kind):
     given = batch(memory=memory, criterion=criterion, indices=torch.from_numpy(indices))
     assert method.loss(SCORES, given).item() == pytest.approx(total / (12 * ITEMS))
     torch.autograd.gradcheck(lambda outputs: method.loss(outputs, given), SCORES)
+
+
+def test_adsh_sets_its_codes_at_the_end_of_each_round():
+    class Counted(ADSH):
+        def _update_codes(self, training, epoch):
+            epochs.append(epoch)
+            super()._update_codes(training, epoch)
+
+    epochs = []
+    Counted(bits=BITS, epochs=7, epochs_per_round=3, samples=20).fit(class_set())
+    assert epochs == [2, 5, 6]
 
 
 def test_adsh_learns_codes_of_its_training_items_that_rank_it():

@@ -15,6 +15,7 @@ from methods.ksh import KSH, Residual, Similarity, signs
 from methods.learners.discrete import descend
 from methods.learners.kernels import gaussian_kernel, ridge_regression
 from methods.onehot import OneHot
+from methods.sdh import SDH
 from tiebench.affinities import EqualLabels
 from tiebench.scoring import score_codes
 
@@ -99,6 +100,34 @@ def test_ksh_keeps_the_better_sign_vector_and_its_objective_falls():
     assert np.array_equal(method.encode(items), codes > 0)
 
 
+def test_ksh_keeps_of_two_vectors_the_one_that_agrees_better(monkeypatch):
+    (items, labels), tried = units(count=60, classes=4), []
+
+    def drawn(*given):
+        tried.append(np.random.default_rng(len(tried)).normal(size=20))
+        return tried[-1]
+
+    monkeypatch.setattr(Residual, "leading_direction", drawn)
+    monkeypatch.setattr(KSH, "_refine", lambda *given: (drawn(), 1))
+    method = KSH(bits=8, anchors=20).fit(labelled(items, labels))
+    values = gaussian_kernel(items, method.anchor_items, method.variance)
+    values -= values.mean(axis=0)
+    dense, better = 8 * np.where(labels[:, None] == labels, 1.0, -1.0), []
+    for bit in range(8):
+        codes = [signs(values @ a) for a in tried[2 * bit : 2 * bit + 2]]
+        better.append(int(np.argmax([code @ dense @ code for code in codes])))
+        assert np.array_equal(method.weights[:, bit], tried[2 * bit + better[-1]])
+        dense -= np.outer(codes[better[-1]], codes[better[-1]])
+    assert set(better) == {0, 1}
+
+
+def test_ksh_variance_is_the_mean_squared_distance_of_items_and_anchors():
+    items, labels = units(count=50, classes=4)
+    method = KSH(bits=2, anchors=20).fit(labelled(items, labels))
+    distances = [np.square(item - anchor).sum() for item in items for anchor in method.anchor_items]
+    assert method.variance == pytest.approx(np.mean(distances))
+
+
 def sdh_objective(codes, labels, classifier, targets_of_functions, nu):
     return np.square(labels - codes @ classifier).sum() + nu * np.square(codes - targets_of_functions).sum()
 
@@ -127,6 +156,26 @@ def test_sdh_with_one_bit_is_exact():
     descend(codes, labels @ classifier.T, classifier, 5)
     best = [min((-1.0, 1.0), key=lambda b: np.square(row - b * classifier[0]).sum()) for row in labels]
     assert codes[:, 0].tolist() == best
+
+
+def test_sdh_regresses_labels_and_codes_anew_in_every_round(monkeypatch):
+    rounds = []
+
+    def kept(codes, targets, classifier, sweeps):
+        rounds.append((codes.copy(), targets.copy(), classifier.copy()))
+        descend(codes, targets, classifier, sweeps)
+
+    monkeypatch.setattr("methods.sdh.descend", kept)
+    items, labels = units(count=60, classes=4)
+    settings = {"penalty": 0.7, "nu": 0.3, "ridge": 0.1, "rounds": 2}
+    method = SDH(bits=6, anchors=20, **settings).fit(labelled(items, labels))
+    inputs = np.hstack([gaussian_kernel(items, method.anchor_items, method.variance), np.ones((60, 1))])
+    assert len(rounds) == 2 and not np.array_equal(rounds[0][0], rounds[1][0])
+    for codes, targets, classifier in rounds:
+        w = np.linalg.solve(codes.T @ codes + 0.7 * np.eye(6), codes.T @ np.eye(4)[labels])
+        p = np.linalg.solve(inputs.T @ inputs + 0.1 * np.eye(21), inputs.T @ codes)
+        assert classifier == pytest.approx(w)
+        assert targets == pytest.approx(np.eye(4)[labels] @ w.T + 0.3 * inputs @ p)
 
 
 def test_fsdh_ranks_alike_at_16_32_and_64_bits_with_the_published_centres():

@@ -30,6 +30,17 @@ def test_cosine_agreement_is_that_of_loops(items):
     assert found == pytest.approx(np.mean(np.square(errors)))
 
 
+def test_greedyhash_without_labels_is_the_agreement_and_the_penalty_of_loops():
+    u, features = GENERATOR.normal(size=(8, 5)), GENERATOR.normal(size=(8, 7))
+    codes, errors = np.where(u > 0, 1.0, -1.0), []
+    for i in range(4):
+        errors.append(cosine(codes[i], codes[4 + i]) - cosine(features[i], features[4 + i]))
+    expected = np.mean(np.square(errors)) + 0.3 * np.mean([abs(abs(score) - 1) ** 3 for score in u.ravel()])
+    method = GreedyHashUnsupervised(bits=5, penalty=0.3)
+    found = method.loss(torch.from_numpy(u), batch(features=torch.from_numpy(features)))
+    assert found.item() == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("items", [6, 7])
 def test_bihalf_gives_each_bit_to_the_larger_half(items):
     outputs = torch.from_numpy(GENERATOR.normal(size=(items, 4))).requires_grad_()
@@ -83,6 +94,20 @@ def test_cibhash_gradient_is_that_of_the_authors_layers():
     assert value.item() == pytest.approx(expected.item(), rel=1e-12)
     found, wanted = (torch.cat(torch.autograd.grad(one, (first, second))) for one in (value, expected))
     assert found == pytest.approx(wanted, rel=1e-9, abs=1e-15)
+
+
+def test_cibhash_bottleneck_draws_each_view_to_the_other_held_fixed():
+    """Of KL(p || q) by the score u of p alone: p (1 - p) (u - v), v the score of q."""
+    views = [torch.from_numpy(GENERATOR.normal(size=(6, 5))).requires_grad_() for _ in range(2)]
+
+    def gradients(bottleneck):
+        value = CIBHash(bits=5, bottleneck=bottleneck).loss(views[0], batch(second=views[1]))
+        return torch.stack(torch.autograd.grad(value, views)).numpy()
+
+    u, v = (view.detach().numpy() for view in views)
+    p, q = 1 / (1 + np.exp(-u)), 1 / (1 + np.exp(-v))
+    expected = 0.2 / (2 * 6) * np.stack([p * (1 - p) * (u - v), q * (1 - q) * (v - u)])
+    assert gradients(0.2) - gradients(0.0) == pytest.approx(expected, rel=1e-5, abs=1e-8)
 
 
 def test_cibhash_views_of_vectors_drop_scale_and_add_noise():

@@ -1,4 +1,4 @@
-"""Sign, PCAH, SH, SpH, AGH and SGH at their core steps: enumeration, loops, eigenproblems solved in full."""
+"""Sign, LSH, PCAH, SH, SpH, AGH and SGH at their core steps: enumeration, loops, full eigenproblems."""
 
 import math
 
@@ -12,6 +12,7 @@ from methods.agh import AnchorGraphHashing
 from methods.base import Refusal, TrainingSet
 from methods.learners.eigenproblem import LeadingEigenvector
 from methods.learners.kernels import gaussian_kernel, squared_distances
+from methods.lsh import LSH
 from methods.pcah import PCAH
 from methods.sgh import ScalableGraphHashing, graph_factors
 from methods.sh import SpectralHashing, lowest_modes
@@ -49,6 +50,15 @@ def test_sign_refuses_more_bits_than_dimensions_and_unknown_thresholds():
         fit(Sign, vectors(), bits=13)
     with pytest.raises(Refusal, match="unknown threshold 'mode'; known: zero, mean, median"):
         fit(Sign, vectors(), bits=3, threshold="mode")
+
+
+def test_lsh_takes_the_signs_of_projections_of_centred_items():
+    items, others = vectors(), vectors(1, 50)
+    method = fit(LSH, items, bits=16)
+    projected = (others - items.mean(axis=0, dtype=np.float64)) @ method.projections
+    clear = np.abs(projected) > 1e-3
+    assert np.array_equal(method.encode(others)[clear], (projected > 0)[clear])
+    assert clear.mean() > 0.9
 
 
 def test_pcah_takes_the_signs_of_scikit_learns_components():
@@ -128,6 +138,14 @@ def test_sph_spheres_hold_half_of_the_items_and_share_a_quarter(bits):
     assert np.array_equal(codes, inside)
 
 
+def test_sph_ends_where_the_shared_numbers_deviate_little_enough():
+    records = []
+    method = SphericalHashing(bits=6, tolerance=9.0, deviation=0.1)
+    method.fit(TrainingSet(vectors(0, 400), affinity=None, log=records.append))
+    *before, last = (record["deviation"] for record in records)
+    assert before and min(before) > 0.1 >= last
+
+
 def test_sph_radii_belong_to_the_last_centres_where_the_iterations_run_out():
     items = vectors(3, 100)
     method = fit(SphericalHashing, items, bits=6, max_iterations=2, tolerance=0.0)
@@ -178,6 +196,13 @@ def test_agh_weights_are_normalised_gaussians_of_the_nearest_anchors():
         nearest = np.argsort(distances)[:2]
         values = np.exp(-distances[nearest] / method.width**2)
         assert row[nearest] == pytest.approx(values / values.sum())
+
+
+def test_agh_width_is_the_mean_distance_to_the_last_neighbour():
+    items = vectors(5, 60)
+    method = fit(AnchorGraphHashing, items, bits=2, anchors=10, neighbours=3)
+    distances = [sorted(np.linalg.norm(method.anchor_items - item, axis=1))[2] for item in items]
+    assert method.width == pytest.approx(np.mean(distances))
 
 
 def test_agh_encodes_items_far_from_all_anchors():
@@ -245,6 +270,28 @@ def test_sgh_reproduces_the_graph_better_than_random_hyperplanes():
         return np.mean((graph - signs @ signs.T / 16) ** 2)
 
     assert loss(method.encode(items)) < 0.75 * loss(unit @ planes > 0)
+
+
+def test_sgh_variance_is_the_mean_squared_distance_of_centred_unit_items_and_anchors():
+    items = vectors(7, 60).astype(np.float64)
+    method = fit(ScalableGraphHashing, items.astype(np.float32), bits=2, anchors=20)
+    centred = items - items.mean(axis=0)
+    unit = centred / np.linalg.norm(centred, axis=1, keepdims=True)
+    distances = [np.square(item - anchor).sum() for item in unit for anchor in method.anchor_items]
+    assert method.variance == pytest.approx(np.mean(distances))
+
+
+def test_sgh_solves_each_bit_again_in_a_second_pass(monkeypatch):
+    class Kept(LeadingEigenvector):
+        def find(self):
+            found.append(super().find())
+            return found[-1]
+
+    found = []
+    monkeypatch.setattr("methods.sgh.LeadingEigenvector", Kept)
+    method = fit(ScalableGraphHashing, vectors(7, 100), bits=5, anchors=20)
+    assert len(found) == 10
+    assert {tuple(weights) for weights in method.weights.T} == {tuple(weights) for weights in found[5:]}
 
 
 def test_the_gaussian_kernel_is_that_of_loops():
