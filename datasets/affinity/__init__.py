@@ -104,6 +104,10 @@ class Affinity:
         # Abstract: as `make`.
         raise NotImplementedError(f"{type(self).__name__} does not define block")
 
+    def among(self, query: np.ndarray, database: np.ndarray) -> "Affinity":
+        """The affinity of items of the training set, int64, as queries and database of their own."""
+        return self
+
     def scoring(self, query: np.ndarray, database: np.ndarray, keep: bool = False):
         """Affinity of items `query` (q,) with items `database` (d,), for the functions of `tiebench.scoring`.
 

@@ -32,6 +32,7 @@ class Neighbours(ListedAffinity):
     k: int
     distance: str
     _listed: list[np.ndarray]
+    _features: np.ndarray
 
     @classmethod
     def check_values(cls, spec: Mapping) -> None:
@@ -62,8 +63,12 @@ class Neighbours(ListedAffinity):
         query = np.repeat(inputs.query, [len(items) for items in listed])
         found = np.concatenate(listed)
         made = cls(query, found, np.ones(len(found), np.int64), len(features))
-        made.k, made.distance, made._listed = k, distance, listed
+        made.k, made.distance, made._listed, made._features = k, distance, listed, features
         return made
+
+    def among(self, query: np.ndarray, database: np.ndarray) -> "Neighbours":
+        inputs = Inputs(features=self._features, query=query, database=database)
+        return self.make({"k": self.k, "distance": self.distance}, inputs)
 
     def metadata(self) -> dict:
         listed = [items.tolist() for items in self._listed]

@@ -168,6 +168,9 @@ def test_neighbours_against_sorted_distances(distance, k, monkeypatch):
     block = made.block(query, np.arange(140))
     assert [set(np.flatnonzero(row).tolist()) for row in block] == expected
     assert not made.block(database, query).any()  # it is not symmetric
+    parts = database[:30], database[30:]
+    of_parts = made.among(*parts).block(parts[0], np.arange(140))
+    assert [set(np.flatnonzero(row).tolist()) for row in of_parts] == plain_neighbours(plain, *parts, k)
     again = make(spec, None, points, measured=json.loads(json.dumps(made.metadata())), **split)
     assert np.array_equal(again.block(query, database), made.block(query, database))
     with pytest.raises(ValueError, match="neighbours of another k, distance or split"):

@@ -457,6 +457,21 @@ def test_fit_queries_and_database_are_the_parts_of_a_partition(protocol, metric,
     assert found == scores.means[metric]
 
 
+def test_neighbours_of_validation_queries_are_those_within_the_validation_database(protocol):
+    """Those of the protocol's queries say nothing of items of its training set."""
+    features = protocol.items.astype(np.float64)
+    split = {"query": np.arange(9), "database": np.arange(9, 200)}
+    protocol.affinity = affinity.make({"kind": "neighbours", "k": 3}, None, features, **split)
+    found = validation_score(load_class("sign"), protocol, 4, {"threshold": "mean"}, "ap", SHARES, 0)
+    fit, query, rest = (protocol.split.training[part] for part in partition(120, SHARES, (0, 0, 1)))
+    database, mean = with_training_items(fit, rest, 0.3), features[fit].mean(axis=0)
+    near = np.argsort(((features[query][:, None] - features[database]) ** 2).sum(axis=2), axis=1)[:, :3]
+    relevant = np.zeros((len(query), len(database)), int)
+    np.put_along_axis(relevant, near, 1, axis=1)
+    distances = ((features[query] > mean)[:, None] != (features[database] > mean)).sum(axis=2)
+    assert found == pytest.approx(tiebench.score_array(-distances, relevant).means["ap"])
+
+
 def test_another_search_has_other_parts_and_other_seeds(protocol):
     seeds = []
 

@@ -4,6 +4,7 @@ import ast
 import itertools
 import re
 
+from datasets import affinity
 from tiebench import metrics
 from tiebench.messages import did_you_mean, joined, shorten
 from workflow.configuration.hyperparameters import BESIDE
@@ -96,6 +97,11 @@ def check_tuning(configuration, name, tuning):
     protocols, known = configuration["protocols"], configuration.methods_known()
     configuration.check_known((*where, "protocol"), tuning["protocol"], protocols, "protocol")
     check_trains(configuration, (*where, "protocol"), tuning["protocol"])
+    kind = protocols[tuning["protocol"]]["affinity"]["kind"]
+    said = affinity.KIND.named(kind).said
+    if said.of_queries_only and not said.from_features:
+        message = f"its affinity, {kind}, is of its queries alone: there is none within the training set"
+        configuration.fail((*where, "protocol"), message)
     try:
         entry, _ = metrics.resolve(tuning["metric"])
     except ValueError as error:

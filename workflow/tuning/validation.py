@@ -78,7 +78,7 @@ def validation_score(
     labels = None if protocol.labels is None else protocol.labels[rows]
     fit, query, rest = (rows[part] for part in partition(len(rows), shares, (seed, repeat, 1), labels))
     database = with_training_items(fit, rest, float(np.isin(protocol.split.database, rows).mean()))
-    affinity = protocol.affinity
+    affinity = protocol.affinity.among(query, database)
     # A method that is given the whole database in runs is given the part `fit` here, as every other: what it
     # would see of the held-out part are its scores' labels. The validation database is encoded by `encode`,
     # as the queries.
