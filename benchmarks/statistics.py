@@ -46,10 +46,6 @@ class Column:
     splits: list[np.ndarray] = field(default_factory=list)
     by_splits: list[bool] = field(default_factory=list)
 
-    def over_splits(self, i, j):
-        """Whether the verdict on two methods is over splits and queries, without runs of its own."""
-        return self.by_splits[i] or self.by_splits[j]
-
     def query_error(self, i, j):
         """Squared error over queries of the difference of two methods; none for a method with itself."""
         error = self.queries[i, i] + self.queries[j, j] - 2 * self.queries[i, j]
@@ -141,29 +137,21 @@ def _column(board, bits):
 
 
 def _pairs(column, same, kind="normal"):
-    """Pairs of places: of methods that vary with themselves, or of any two of which one varies."""
-    if any(column.by_splits):
-        return _pairs_over_splits(column, same, kind)
-    varies = [bool(of.any()) for of in column.values]
-    if kind == "resampled":
-        usable = [not varies[i] or column.published[i] >= ENOUGH_RUNS for i in range(len(varies))]
-        varies = [of and ok for of, ok in zip(varies, usable)]
-    else:
-        usable = [True] * len(varies)
+    """Pairs of places: of methods that vary with themselves, or of any two of which one varies.
+
+    Where splits decide, they say which methods vary, and with itself is compared one of which two runs are
+    published.
+    """
+    splits = any(column.by_splits)
+    if splits and kind != "normal":  # a handful of splits has no shape to resample
+        return []
+    varies = column.by_splits if splits else [bool(of.any()) for of in column.values]
+    least = ENOUGH_RUNS if kind == "resampled" else 2 if same else 0
+    usable = [not of or runs >= least for of, runs in zip(varies, column.published)]
     if same:
-        return [(i, i) for i, of in enumerate(varies) if of]
+        return [(i, i) for i, of in enumerate(varies) if of and usable[i]]
     pairs = itertools.combinations(range(len(varies)), 2)
     return [(i, j) for i, j in pairs if (varies[i] or varies[j]) and usable[i] and usable[j]]
-
-
-def _pairs_over_splits(column, same, kind):
-    """The same where splits decide: with itself, a method of which two runs are published."""
-    if kind != "normal":  # a handful of splits has no shape to resample
-        return []
-    if same:
-        return [(i, i) for i, of in enumerate(column.by_splits) if of and column.published[i] > 1]
-    pairs = itertools.combinations(range(len(column.names)), 2)
-    return [(i, j) for i, j in pairs if column.over_splits(i, j)]
 
 
 # -- draws ----------------------------------------------------------------------------------------
