@@ -1,8 +1,9 @@
 """A CUDA device: scoring, losses and end-to-end training there, beside one core and beside plain PyTorch."""
 
 import multiprocessing
-import queue
 import time
+from concurrent.futures import ProcessPoolExecutor
+from threading import BrokenBarrierError
 
 import torch
 
@@ -137,54 +138,37 @@ def trainings(report, device, cases, processes, seconds):
 def images_per_second(name, case, device, processes, seconds):
     """Of all processes together, which start counting at the same time. Raises `Failed` if one ends."""
     context = multiprocessing.get_context("spawn")
-    barrier, results = context.Barrier(processes), context.Queue()
-    workers = [
-        context.Process(target=_train, args=(name, case, device.type, barrier, seconds, results), daemon=True)
-        for _ in range(processes)
-    ]
-    for worker in workers:
-        worker.start()
-    found = list(_arriving(results, workers, barrier))
-    for worker in workers:
-        worker.join()
-    if reasons := [one for one in found if isinstance(one, str)]:
+    shared = context.Barrier(processes)
+    with ProcessPoolExecutor(processes, context, initializer=_share, initargs=(shared,)) as pool:
+        trainings = [pool.submit(_train, name, case, device.type, seconds) for _ in range(processes)]
+    if errors := [error for one in trainings if (error := one.exception())]:
         # Others only say that they waited for the one that ended.
-        reason = min(reasons, key=lambda text: text.startswith("BrokenBarrierError"))
-        raise Failed(f"gpu: a training of {case.name} ended: {reason}")
-    return sum(found)
+        reason = min(errors, key=lambda error: isinstance(error, BrokenBarrierError))
+        raise Failed(f"gpu: a training of {case.name} ended: {type(reason).__name__}: {reason}")
+    return sum(one.result() for one in trainings)
 
 
-def _arriving(results, workers, barrier):
-    """What each worker puts; of one that was killed, that it was. The others then stop at the barrier."""
-    left = processes = len(workers)
-    while left:
-        try:
-            yield results.get(timeout=1)
-            left -= 1
-        except queue.Empty:
-            killed = sum(worker.exitcode not in (None, 0) for worker in workers)
-            if killed and left == processes:
-                barrier.abort()
-            if killed >= left:
-                yield f"{killed} of {processes} processes were killed"
-                return
+def _share(barrier):
+    """Of a process: the barrier, which is not sent with a task."""
+    global BARRIER
+    BARRIER = barrier
 
 
-def _train(name, case, device_type, barrier, seconds, results):
-    """Train for so many seconds after an epoch that is not counted; put images a second, or why it ended."""
+def _train(name, case, device_type, seconds):
+    """Images a second of trainings of so many seconds, after an epoch that is not counted."""
     try:
         torch.set_num_threads(1)
         device = torch.device(device_type)
         epoch = training.competitors(case, device, [name])[name]
         images, _ = case.sizes(device)
         epoch()
-        barrier.wait()
+        BARRIER.wait()
         begun, spent, done = time.perf_counter(), 0.0, 0
         while spent < seconds:
             epoch()
             done += images
             spent = time.perf_counter() - begun
-        results.put(done / spent)
-    except Exception as error:
-        barrier.abort()
-        results.put(f"{type(error).__name__}: {error}")
+        return done / spent
+    except Exception:
+        BARRIER.abort()
+        raise

@@ -1,12 +1,16 @@
 """Peers compared with the library: a peer that computes something else would make its ratio meaningless."""
 
+import contextlib
 import dataclasses
 import functools
 import itertools
+import multiprocessing
 import os
-import queue
 import re
+import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 
 import forked
@@ -510,41 +514,29 @@ def test_a_device_is_compared_with_a_core_and_with_plain_pytorch(monkeypatch):
         gpu.run(report, quick=True)
 
 
-class Worker(threading.Thread):
-    """In place of a process, which would import torch for as long as all this takes."""
-
-    exitcode = None
-
-
-def work_in_threads(monkeypatch, kind=Worker):
-    threads = SimpleNamespace(Process=kind, Barrier=threading.Barrier, Queue=queue.Queue)
-    monkeypatch.setattr(gpu.multiprocessing, "get_context", lambda _: threads)
-
-
 def test_trainings_that_share_a_device_are_counted_together(monkeypatch):
-    work_in_threads(monkeypatch)
+    """In threads: processes would import torch for as long as all this takes."""
+    monkeypatch.setattr(gpu.multiprocessing, "get_context", lambda _: threading)
+    in_threads = lambda count, _, **more: ThreadPoolExecutor(count, **more)  # noqa: E731
+    monkeypatch.setattr(gpu, "ProcessPoolExecutor", in_threads)
     case, device = training.Case("small", batch=12, batches=1), torch.device("cpu")
     assert gpu.images_per_second("bare loop", case, device, 2, 0.01) > 0
-    with pytest.raises(commands.Failed, match=r"gpu: a training of nothing ended: \w+Error: "):
+    with pytest.raises(commands.Failed, match=r"gpu: a training of nothing ended: ValueError: "):
         gpu.images_per_second("bare loop", training.Case("nothing"), device, 1, 0.01)
 
 
-def test_a_training_that_was_killed_is_not_waited_for(monkeypatch):
-    class Killed(Worker):
-        """The first one ends as if by SIGKILL; the others wait at the barrier."""
+def killed(name, case, first, seconds):
+    """As a training, of which the first one is killed; the others wait at the barrier."""
+    with contextlib.suppress(FileExistsError):
+        Path(first).touch(exist_ok=False)
+        os.kill(os.getpid(), signal.SIGKILL)
+    gpu.BARRIER.wait()
 
-        def start(self):
-            if not killed:
-                killed.append(self)
-                self.exitcode = -9
-            super().start()
 
-        def run(self):
-            if self not in killed:
-                super().run()
-
-    killed = []
-    work_in_threads(monkeypatch, Killed)
-    case, device = training.Case("small", batch=12, batches=1), torch.device("cpu")
-    with pytest.raises(commands.Failed, match="gpu: a training of small ended: 1 of 2 processes were killed"):
+def test_a_training_that_was_killed_is_not_waited_for(tmp_path, monkeypatch):
+    forking = multiprocessing.get_context("fork")
+    monkeypatch.setattr(gpu.multiprocessing, "get_context", lambda _: forking)
+    monkeypatch.setattr(gpu, "_train", killed)
+    case, device = training.Case("small"), SimpleNamespace(type=str(tmp_path / "first"))
+    with pytest.raises(commands.Failed, match=r"gpu: a training of small ended: .* terminated abruptly"):
         gpu.images_per_second("bare loop", case, device, 2, 0.01)
