@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from benchmarks import evaluation_peers as peers
 from benchmarks import optional_peers, probe, synthetic
 from benchmarks.report import duration, megabytes, progress, rounded
 from benchmarks.timing import Competitor, Disagreement, interleave
 from tiebench.codes.packing import as_words
+from tiebench.counting import on_device
 from tiebench.counting.histograms import joint_histograms
 from tiebench.rankings import exact
 from tiebench.scoring import score_codes
@@ -48,34 +50,24 @@ def run(report, quick):
     if "pytorch_metric_learning" in libraries and "faiss" not in libraries:
         report.write("pytorch_metric_learning: skipped (it searches with faiss, which is not installed).")
         del libraries["pytorch_metric_learning"]
-    cuda = _cuda()
-    if cuda is None:
+    if not torch.cuda.is_available():
         report.write("tiebench.counting.on_device: not timed (no CUDA device).")
     for shape in SHAPES:
         progress(f"evaluation: {shape.name}")
-        _compare(report, synthetic.codes(shape, BITS), libraries, cuda, quick)
+        _compare(report, synthetic.codes(shape, BITS), libraries, quick)
     progress("evaluation: lengths of codes")
     _lengths(report, quick)
     progress("evaluation: memory and first calls, in fresh processes")
     _fresh(report)
 
 
-def _cuda():
-    """torch, where it finds a CUDA device, else None."""
-    try:
-        import torch
-    except ImportError:
-        return None
-    return torch if torch.cuda.is_available() else None
-
-
-def _compare(report, codes, libraries, cuda, quick):
+def _compare(report, codes, libraries, quick):
     """One shape and length: all competitors in one interleaved run, shown in two tables."""
     shape, bits = codes.shape, codes.bits
     given = (codes.query, codes.database, bits, codes.affinity)
     found = joint_histograms(*given)
     some = 20 if quick else 40
-    compared = [*_peers(codes, found, some, cuda), *_libraries(libraries, codes, found, some // 4)]
+    compared = [*_peers(codes, found, some), *_libraries(libraries, codes, found, some // 4)]
     # Timed only if they compute the same.
     if wrong := [peer.name for peer in compared if not peer.agrees(peer.call())]:
         raise Disagreement(f"{shape.name}, {bits} bits: {wrong}")
@@ -108,7 +100,7 @@ def _compare(report, codes, libraries, cuda, quick):
                 report.peer(f"`{peer.base}`, {size}", peer.name, ratios[peer.name])
 
 
-def _peers(codes, found, some, cuda):
+def _peers(codes, found, some):
     """What this package holds, on the first `some` queries, and the limit on more of them."""
     bits, shape, counts = codes.bits, codes.shape, found.counts
     query, database = (as_words(part) for part in (codes.query, codes.database))
@@ -136,10 +128,8 @@ def _peers(codes, found, some, cuda):
     def of(queries):
         return lambda result: np.array_equal(result, counts[:queries])
 
-    if cuda is not None:
-        from tiebench.counting import on_device
-
-        held = [cuda.from_numpy(part).cuda() for part in (codes.query, codes.database)]
+    if torch.cuda.is_available():
+        held = [torch.from_numpy(part).cuda() for part in (codes.query, codes.database)]
         name = "tiebench.counting.on_device on CUDA, codes there already"
         call = lambda: on_device.joint_histograms(*held, bits, codes.affinity).counts  # noqa: E731
         yield Peer(JOINT, name, shape.queries, call, of(shape.queries))
@@ -188,7 +178,6 @@ def _libraries(libraries, codes, found, queries):
                 in_range,
             )
     if "torchmetrics" in libraries:
-        import torch
         from torchmetrics.functional import retrieval
 
         torch.set_num_threads(1)

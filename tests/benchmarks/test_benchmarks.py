@@ -144,12 +144,12 @@ def test_peers_of_a_score_are_compared_with_it(shape):
     codes = synthetic.codes(shape, 48)
     _, found = scored_by_library(codes, 48)
     libraries = optional_peers.found(optional_peers.PEERS)
-    compared = [*evaluation._peers(codes, found, 8, None), *evaluation._libraries(libraries, codes, found, 2)]
+    compared = [*evaluation._peers(codes, found, 8), *evaluation._libraries(libraries, codes, found, 2)]
     assert [peer.name for peer in compared if not peer.agrees(peer.call())] == []
     assert {peer.base for peer in compared} == {evaluation.JOINT, evaluation.WHOLE}
     # Of other codes the same results are wrong.
     _, wrong = scored_by_library(synthetic.codes(shape, 48, seed=1), 48)
-    assert not any(peer.agrees(peer.call()) for peer in evaluation._peers(codes, wrong, 8, None))
+    assert not any(peer.agrees(peer.call()) for peer in evaluation._peers(codes, wrong, 8))
 
 
 def test_header_says_which_peers_are_absent(monkeypatch):
