@@ -3,13 +3,13 @@
 import argparse
 import importlib
 import math
-import os
 import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.commands import THREAD_VARIABLES, Failed
+from benchmarks.commands import Failed
 from tiebench.command_line import Parser, Writes, word
+from workflow.forks import use_threads
 
 
 class Benchmark(NamedTuple):
@@ -153,7 +153,7 @@ def main(arguments=None):
     chosen = {name: one for name, one in BENCHMARKS.items() if name in given}
 
     # Libraries read these once, when they are imported.
-    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
+    use_threads(1)
     from benchmarks import report as reporting
     from benchmarks.timing import Disagreement
 

@@ -10,14 +10,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 CORES = 2
-# `python -m benchmarks` sets these for itself.
-THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMBA_NUM_THREADS",
-)
 # The module; its largest memory into a file: ru_maxrss begins with that of the process before it.
 _MEASURED = f"""
 import pathlib, runpy, sys
@@ -76,6 +68,8 @@ def timed(folder, module, *arguments, environment=None):
     """
     words = [str(argument) for argument in arguments]
     if environment is None:
+        from workflow.forks import THREAD_VARIABLES  # here: the measured process imports this module, too
+
         # PYTHONPATH would lead to the code of another checkout.
         left_out = {"PYTHONPATH", *THREAD_VARIABLES}
         environment = {key: value for key, value in os.environ.items() if key not in left_out}

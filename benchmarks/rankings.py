@@ -88,7 +88,7 @@ def from_files(files, libraries):
     run, qrels = files
     competitors = {
         FILES: lambda: _ours(run, qrels),
-        PYTHON: lambda: by_hand(read_run(run), read_qrels(qrels)),
+        PYTHON: lambda: by_hand(read(run, 4, float), read(qrels, 3, int)),
     }
     if trec := libraries.get("pytrec_eval"):
 
@@ -108,7 +108,7 @@ def from_files(files, libraries):
 
 def from_dictionaries(files, libraries):
     """Name -> function from dictionaries that are there to {measure: mean}."""
-    run, qrels = read_run(files[0]), read_qrels(files[1])
+    run, qrels = read(files[0], 4, float), read(files[1], 3, int)
     competitors = {DICTIONARIES: lambda: _ours(run, qrels)}
     if trec := libraries.get("pytrec_eval"):
         competitors["pytrec_eval, dictionaries"] = lambda: pytrec_eval_means(trec, run, qrels)
@@ -138,23 +138,13 @@ def ranx_means(library, run, qrels):
     return {name: float(found[theirs]) for name, theirs in zip(MEASURES, ("map", "ndcg@10", "recall@100"))}
 
 
-def read_run(path):
-    """{query: {document: score}} of a TREC run."""
+def read(path, column, number):
+    """{query: {document: value}} of a TREC file, whose value, a `number`, is in this column."""
     found = defaultdict(dict)
     with path.open() as lines:
         for line in lines:
-            query, _, document, _, score, _ = line.split()
-            found[query][document] = float(score)
-    return dict(found)
-
-
-def read_qrels(path):
-    """{query: {document: relevance}} of TREC judgements."""
-    found = defaultdict(dict)
-    with path.open() as lines:
-        for line in lines:
-            query, _, document, relevance = line.split()
-            found[query][document] = int(relevance)
+            words = line.split()
+            found[words[0]][words[2]] = number(words[column])
     return dict(found)
 
 

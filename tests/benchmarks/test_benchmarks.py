@@ -48,6 +48,7 @@ from reporting.leaderboard import measured
 from tiebench.codes.packing import as_words
 from tiebench.counting.histograms import JointHistograms, joint_histograms
 from tiebench.rankings import exact
+from workflow.forks import THREAD_VARIABLES
 
 pytestmark = pytest.mark.thorough
 
@@ -431,7 +432,7 @@ def test_command_prints_and_writes_markdown(tmp_path, monkeypatch, capsys):
     file = tmp_path / "rankings.md"
     monkeypatch.setattr(rankings, "QUICK_QUERIES", 10)
     monkeypatch.setattr(rankings.commands, "python", functools.cache(commands.python))  # started once
-    for variable in commands.THREAD_VARIABLES:
+    for variable in THREAD_VARIABLES:
         monkeypatch.setenv(variable, "1")
     assert main.main(["--quick", "rankings", "--output", str(file)]) == 0
     printed, written = capsys.readouterr().out, file.read_text()
