@@ -67,7 +67,7 @@ def _minimum_cut(pulls, first, second, capacities):
     size = len(pulls)
     every, source, sink = np.arange(size), np.full(size, size), np.full(size, size + 1)
     to_item, to_sink = np.maximum(2 * pulls, 0), np.maximum(-2 * pulls, 0)
-    most = max(min(to_item.sum(), to_sink.sum()), 1e-300)
+    most = max(min(to_item.sum(), to_sink.sum()), 1e-9)
     arcs = np.concatenate([capacities, capacities, to_item, to_sink])
     arcs = np.rint(np.minimum(arcs, most) * (_CAPACITY / most)).astype(np.int32)
     tails = np.concatenate([first, second, source, every])

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from benchmarks import method_peers as peers
+from benchmarks.class_items import Items
 from benchmarks.report import progress
 from benchmarks.timing import Competitor, Disagreement, agree
 from methods.bre import draw_partners
@@ -11,7 +12,7 @@ from methods.learners.boosting import Quantiser, boost
 from methods.learners.bre_kernels import Descent, candidates_between, flip_changes
 from methods.learners.graph_cuts import BlockCuts
 from methods.learners.svm import SharedItems, fit_linear_svms
-from methods.relations.pairs import Pairs, make_blocks
+from methods.relations.pairs import make_blocks, sample_pairs
 from methods.relations.rankings import ideal_dcg, infer
 from methods.relations.triplets import triplet_likelihood
 
@@ -73,22 +74,9 @@ def _line_search(generator, items):
     }
 
 
-def _pairs(generator, items, each):
-    """Random `Pairs`, `each` similar and dissimilar partners per item, and their classes."""
-    labels = np.arange(items) % CLASSES
-    first = np.repeat(np.arange(items), 2 * each)
-    same = np.tile(np.arange(2 * each) < each, items)
-    other = generator.integers(0, items // CLASSES, len(first)) * CLASSES
-    shift = np.where(same, 0, generator.integers(1, CLASSES, len(first)))
-    other += (labels[first] + shift) % CLASSES
-    kept = first != other
-    keys = np.unique(np.minimum(first, other)[kept] * items + np.maximum(first, other)[kept])
-    one, two = (keys // items).astype(np.int32), (keys % items).astype(np.int32)
-    return Pairs(items, one, two, labels[one] == labels[two]), labels
-
-
 def _cuts(generator, items):
-    pairs, labels = _pairs(generator, items, 100)
+    labels = np.arange(items) % CLASSES
+    pairs = sample_pairs(Items(labels, labels).training_set(), 100, 100, generator)
     blocks = make_blocks(pairs, labels, generator)
     cuts = BlockCuts(pairs, blocks)
     weights = np.where(pairs.similar, -1.0, 1.0) * generator.random(len(pairs))
