@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from workflow.configuration.hyperparameters import search_of
-from workflow.configuration.merged import load, merge_tuned
+from workflow.configuration.merged import load, merge_settings
 from workflow.errors import ConfigurationError
 from workflow.plan import targets
 from workflow.plan.runs import Cell, Plan
@@ -80,7 +80,8 @@ def test_a_choice_replaces_another_as_a_whole():
     one = {"p": {"a": {"search": {"trials": 2}, "epochs": 3}, "b": {"search": {"trials": 2}}}, "q": {"c": {}}}
     two = {"p": {"a": {"search": {"trials": 4}}}}
     merged = {"p": {"a": {"search": {"trials": 4}}, "b": {"search": {"trials": 2}}}, "q": {"c": {}}}
-    assert merge_tuned(one, two) == merged and one["p"]["a"]["epochs"] == 3
+    assert merge_settings({"tuned": one}, {"tuned": two}) == {"tuned": merged}
+    assert one["p"]["a"]["epochs"] == 3
     configuration = load(ROOT, {"tuned": {"digits": {"dtsh": {"search": {"trials": 4}}, "dpsh": None}}})
     assert configuration["tuned"]["digits"]["dtsh"] == {"search": {"trials": 4}}
     assert {"machash", "hashnet"} < set(configuration["tuned"]["digits"])

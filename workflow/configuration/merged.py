@@ -4,6 +4,7 @@ The checks are in `checks`. Nothing here imports a method or torch, so that a dr
 """
 
 import copy
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -80,33 +81,20 @@ def merge_settings(base, change):
     repository's; neither is modified."""
     merged = merge(base, change)
     if "tuned" in base and "tuned" in change:
-        merged["tuned"] = merge_tuned(base["tuned"], change["tuned"])
+        # What one search chose for a protocol and a method is not mixed with what another chose: nobody has
+        # tried that.
+        merged["tuned"] = merge(base["tuned"], change["tuned"], levels=2)
     return merged
 
 
-def merge(base, change):
-    """`base` with `change` on top, key by key where both are mappings; neither is modified."""
-    if not (isinstance(base, dict) and isinstance(change, dict)):
+def merge(base, change, levels=math.inf):
+    """`base` with `change` on top, key by key where both are mappings, at most so many levels deep; neither
+    is modified."""
+    if not (levels and isinstance(base, dict) and isinstance(change, dict)):
         return change
     merged = dict(base)
     for key, value in change.items():
-        merged[key] = value if key in REPLACED or key not in base else merge(base[key], value)
-    return merged
-
-
-def merge_tuned(base, change):
-    """`tuned` with that of another file on top; neither is modified.
-
-    What one search chose for a protocol and a method replaces what another chose as a whole: nobody has tried
-    a mixture of both.
-    """
-    if not (isinstance(base, dict) and isinstance(change, dict)):
-        return change
-    merged = dict(base)
-    for protocol, methods in change.items():
-        before = merged.get(protocol)
-        whole = not (isinstance(before, dict) and isinstance(methods, dict))
-        merged[protocol] = methods if whole else before | methods
+        merged[key] = value if key in REPLACED or key not in base else merge(base[key], value, levels - 1)
     return merged
 
 
