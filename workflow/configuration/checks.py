@@ -36,24 +36,21 @@ def check(configuration):
     configuration.sources.check(configuration.fail)
     _check_general(configuration)
     # Each section after those that it names: a mistake is reported where it was made.
-    of_section = {
-        "datasets": _check_dataset,
-        "networks": _check_network,
-        "protocols": _check_protocol,
-        "methods": _check_method,
-        "tuned": hyperparameter_checks.check_tuned,
-        "published": _check_published,
-        "claims": _check_claims,
-        "tables": _check_table,
-        "tuning": hyperparameter_checks.check_tuning,
-    }
-    for section, check_entry in of_section.items():
-        if section == "protocols":  # before one is compared with another
-            for name, entry in configuration[section].items():
-                _check_kinds(configuration, name, entry)
+    for section, check_entry in (
+        ("datasets", _check_dataset),
+        ("networks", _check_network),
+        ("protocols", _check_kinds),  # of all, before one is compared with another
+        ("protocols", _check_protocol),
+        ("methods", _check_method),
+        ("tuned", hyperparameter_checks.check_tuned),
+        ("published", _check_published),
+        ("claims", _check_claims),
+        ("tables", _check_table),
+        ("tuning", hyperparameter_checks.check_tuning),
+    ):
         for name, entry in configuration[section].items():
             check_entry(configuration, name, entry)
-        if section == "protocols":
+        if check_entry is _check_protocol:
             configuration.add_folds()
 
 
@@ -82,14 +79,6 @@ def _check_schema(configuration, where, value, schema):
         keys, message = found
         configuration.fail((*where, *keys), message)
     schema_validation.fill_defaults(value, schema)
-
-
-def _check_metric(configuration, where, name):
-    """The metric of a name and its parameter, as `metrics.resolve`."""
-    try:
-        return metrics.resolve(name)
-    except ValueError as error:
-        configuration.fail(where, str(error))
 
 
 def _listed(value):
@@ -292,7 +281,7 @@ def _check_published(configuration, name, entry):
             hint = did_you_mean(value["method"], sorted(methods))
             remedy = "list a method that exists in the paper only under `methods`, with its title"
             configuration.fail((*where, "method"), f"unknown method {value['method']!r}{hint}; {remedy}")
-        metric, _ = _check_metric(configuration, (*where, "metric"), value["metric"])
+        metric, _ = configuration.check_metric((*where, "metric"), value["metric"])
         if not metric.low <= value["value"] <= metric.high:
             percent = "; write percentages as fractions" if metric.high == 1 < value["value"] <= 100 else ""
             bounds = f"{metric.low:g} and {metric.high:g}"
@@ -323,7 +312,7 @@ def _check_claims(configuration, name, entry):
         for keys, what, names in _names_in(claim):
             for one in names:
                 if what == "metric":
-                    metric, _ = _check_metric(configuration, (*where, *keys), one)
+                    metric, _ = configuration.check_metric((*where, *keys), one)
                     if claim["kind"].startswith("tie_ranges") and not metric.has_range:
                         configuration.fail((*where, *keys), f"{one} has no range: ties do not affect it")
                 else:
@@ -392,7 +381,7 @@ def _check_block(configuration, where, table, block):
     configuration.check_known((*where, "protocol"), protocol, configuration["protocols"], "protocol")
     for method in block.get("methods", ()):
         configuration.check_known((*where, "methods"), method, table["methods"], "method of the table")
-    metric, value = _check_metric(configuration, (*where, "metric"), block["metric"])
+    metric, value = configuration.check_metric((*where, "metric"), block["metric"])
     entry = configuration["protocols"][protocol]
     if entry["prefix_of"] is not None and max(block["bits"]) > entry["prefix_of"]:
         message = (

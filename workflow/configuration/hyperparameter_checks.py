@@ -67,7 +67,6 @@ def check_tuned(configuration, protocol, methods):
     configuration.check_known(("tuned", protocol), protocol, known, "protocol")
     for method, settings in methods.items():
         where = ("tuned", protocol, method)
-        configuration.check_known(where, method, configuration.methods_known(), "method")
         _check_trained_here(configuration, where, method)
         if settings is None:
             continue
@@ -87,6 +86,7 @@ def check_trains(configuration, where, protocol):
 
 
 def _check_trained_here(configuration, where, method):
+    configuration.check_known(where, method, configuration.methods_known(), "method")
     if configuration.external_folder(method) is not None:
         configuration.fail(where, f"{method} is external: there are no hyper-parameters to choose")
 
@@ -102,14 +102,10 @@ def check_tuning(configuration, name, tuning):
     if said.of_queries_only and not said.from_features:
         message = f"its affinity, {kind}, is of its queries alone: there is none within the training set"
         configuration.fail((*where, "protocol"), message)
-    try:
-        entry, _ = metrics.resolve(tuning["metric"])
-    except ValueError as error:
-        configuration.fail((*where, "metric"), str(error))
+    entry, _ = configuration.check_metric((*where, "metric"), tuning["metric"])
     if entry.compute is None or metrics.ranking_of(tuning["metric"])[0] is not None:
         configuration.fail((*where, "metric"), "must be a metric of the ranking by Hamming distance")
     for method in tuning["methods"]:
-        configuration.check_known((*where, "methods"), method, known, "method")
         _check_trained_here(configuration, (*where, "methods"), method)
         if not configuration["methods"].get(method, {}).get("tuned", True):
             message = f"{method} has `tuned: false`: nothing would use what is chosen"
@@ -127,7 +123,6 @@ def check_tuning(configuration, name, tuning):
         if any(parameter in space for space in spaces):
             configuration.fail(place, "is in the space, too")
     for method, candidates in tuning.get("candidates", {}).items():
-        configuration.check_known((*where, "candidates", method), method, known, "method")
         _check_trained_here(configuration, (*where, "candidates", method), method)
         for number, settings in enumerate(candidates):
             place = (*where, "candidates", f"{method}[{number}]")
@@ -180,10 +175,7 @@ def fits(value, annotation):
     Understood are int, float, bool, str, None, list[…], tuple[…], Literal[…] and their unions; anything else
     accepts every value.
     """
-    try:
-        return _fits(value, ast.parse(annotation, mode="eval").body)
-    except SyntaxError:
-        return True
+    return _fits(value, ast.parse(annotation, mode="eval").body)
 
 
 def _fits(value, node):

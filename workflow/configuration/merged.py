@@ -3,7 +3,6 @@
 The checks are in `checks`. Nothing here imports a method or torch, so that a dry run stays fast.
 """
 
-import copy
 import math
 import re
 from dataclasses import replace
@@ -15,6 +14,7 @@ from datasets import affinity, loaders, splits
 from methods.base.catalogue import catalogue
 from reporting import leaderboard
 from reporting.leaderboard.boards import Boards
+from tiebench import metrics
 from tiebench.messages import did_you_mean, shorten
 from workflow.configuration import checks, external_codes
 from workflow.configuration.sources import Sources
@@ -44,7 +44,7 @@ def load(root, overrides=None, given=()):
         }
     overrides = {} if overrides is None else overrides
     check_plain(overrides, "--configfile")
-    overrides = copy.deepcopy(overrides)
+    overrides = dict(overrides)
     for key in ("skip", "report"):
         if key in overrides:
             overrides[key] = _names(overrides[key])
@@ -149,6 +149,13 @@ class Configuration:
         if name not in known:
             message = f"unknown {what} {shorten(repr(name))}{did_you_mean(name, sorted(known))}"
             self.fail(where, message)
+
+    def check_metric(self, where, name):
+        """The metric of a name and its parameter, as `metrics.resolve`; fails where it is none."""
+        try:
+            return metrics.resolve(name)
+        except ValueError as error:
+            self.fail(where, str(error))
 
     # -- methods and their variants ------------------------------------------------------------------------
 

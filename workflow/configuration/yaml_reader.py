@@ -1,6 +1,7 @@
 """Reading YAML files of plain values: mappings, lists, text, numbers and booleans."""
 
 import math
+import re
 
 import yaml
 
@@ -49,6 +50,7 @@ def read_settings(path):
 
 
 DEEPEST = 30
+_INVALID = re.compile(r"[\0-\x08\x0b-\x1f\ud800-\udfff]")  # controls, and lone surrogates
 
 
 def check_plain(values, file, keys=()):
@@ -77,7 +79,7 @@ def check_plain(values, file, keys=()):
         for index, value in enumerate(values):
             check_plain(value, file, (*keys, f"[{index}]"))
     elif isinstance(values, str):
-        if any(ord(character) < 32 and character not in "\n\t" for character in values) or not _utf8(values):
+        if _INVALID.search(values):
             fail("contains control or invalid characters")
     elif isinstance(values, float):
         if not math.isfinite(values):
@@ -87,11 +89,3 @@ def check_plain(values, file, keys=()):
             fail("is an integer that exceeds 64 bits")
     elif values is not None and not isinstance(values, bool):
         fail(f"is a {type(values).__name__}, not text or a number: write it in quotes")
-
-
-def _utf8(text):
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:  # a lone surrogate
-        return False
-    return True
