@@ -9,7 +9,7 @@ import gzip
 import io
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import IO, Any
 
 import numpy as np
@@ -138,6 +138,9 @@ _SQL = """\
 --   CREATE INDEX ON {table} USING hnsw (code bit_hamming_ops);
 --   SELECT item FROM {table} ORDER BY code <~> {example} LIMIT 10;
 """
+# What would end a literal, and a field or a line of COPY.
+_IN_LITERAL = str.maketrans({"'": "''"})
+_IN_COPY = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 
 
 def write_sql(
@@ -265,19 +268,8 @@ def _sql_words(values, inserts):
         return "bigint", map(str, values.tolist())
     if any("\0" in text for text in values.tolist()):
         raise ValueError("a text in PostgreSQL cannot hold the character NUL")
-    quote = _sql_literal if inserts else _copied
-    return "text", map(quote, values.tolist())
-
-
-def _sql_literal(text):
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _copied(text):
-    """Text as COPY reads it: a backslash before what would end a field or a line."""
-    for plain, escaped in (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r")):
-        text = text.replace(plain, escaped)
-    return text
+    quote, escapes = ("'", _IN_LITERAL) if inserts else ("", _IN_COPY)
+    return "text", (f"{quote}{text.translate(escapes)}{quote}" for text in values.tolist())
 
 
 def _sql_labels(labels, items, inserts, name):
@@ -328,7 +320,7 @@ def write_trec(
         Where the file cannot be written.
     """
     queries, items = _words(query_ids, "query_ids"), _words(database_ids, "database_ids")
-    _check_words([tag], "tag")
+    (tag,) = _words([tag], "tag")
     with _text(path) as file:
         for query, one in zip(queries, found, strict=True):
             rows = zip(one.items.tolist(), one.distances.tolist())
@@ -400,16 +392,15 @@ def write_qrels(
     """
     if as_json:
         _check_json(path)
-        queries, items = _texts(query_ids, "query_ids"), _texts(database_ids, "database_ids")
-        judged = _judged(affinity, len(queries), len(items))
-        _write_mapping(
-            path,
-            ((queries[query], {items[item]: level for item, level in found}) for query, found in judged),
-        )
+    names = _texts if as_json else _words
+    queries, items = names(query_ids, "query_ids"), names(database_ids, "database_ids")
+    judged = _judged(affinity, len(queries), len(items))
+    if as_json:
+        levels = ({items[item]: level for item, level in found} for _, found in judged)
+        _write_mapping(path, zip(queries, levels))
         return
-    queries, items = _words(query_ids, "query_ids"), _words(database_ids, "database_ids")
     with _text(path) as file:
-        for query, found in _judged(affinity, len(queries), len(items)):
+        for query, found in judged:
             file.writelines(f"{queries[query]} 0 {items[item]} {level}\n" for item, level in found)
 
 
@@ -433,16 +424,12 @@ def _texts(ids, name):
 def _words(ids, name):
     """Names as words of a line. Raises ValueError for white space, or nothing, in one."""
     words = _texts(ids, name)
-    _check_words(words, name)
-    return words
-
-
-def _check_words(words, name):
     for word in words:
         if word.split() != [word]:
             raise ValueError(
                 f"{name} has {printable(word, 60)!r}: names in a TREC file are without white space"
             )
+    return words
 
 
 def _check_json(path: AnyPath) -> None:
@@ -462,14 +449,9 @@ def _write_mapping(path, pairs):
 @contextmanager
 def _text(path: AnyPath) -> Iterator[IO[str]]:
     """A text file to write, UTF-8 with line feeds, compressed if its name ends in .gz, that appears whole."""
-    with replaced(path) as temporary, temporary.open("wb") as stream:
-        if not str(path).endswith(".gz"):
-            with io.TextIOWrapper(stream, encoding="utf-8", newline="\n") as file:
-                yield file
-            return
-        # No name and no time in the header: the same codes are the same bytes.
-        with (
-            gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0) as packed,
-            io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as file,
-        ):
-            yield file
+    with replaced(path) as temporary, ExitStack() as opened:
+        stream: Any = opened.enter_context(temporary.open("wb"))
+        if str(path).endswith(".gz"):
+            # No name and no time in the header: the same codes are the same bytes.
+            stream = opened.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0))
+        yield opened.enter_context(io.TextIOWrapper(stream, encoding="utf-8", newline="\n"))
