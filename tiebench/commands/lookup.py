@@ -7,6 +7,7 @@ import numpy as np
 
 from tiebench.command_line import Parser
 from tiebench.commands import CODES, positive, print_text, radius
+from tiebench.commands.score import NEEDED, read_arrays, read_bits
 from tiebench.files import naming_values
 
 HELP = "count what a lookup in hash tables of the codes of a file costs"
@@ -45,13 +46,15 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Count and print."""
-    from tiebench.commands.score import read_codes_alone
+    from tiebench.codes.inputs import check_shapes, packed_codes
     from tiebench.search.lookup import lookup_cost
 
     if options.radius is not None and options.neighbours is not None:
         parser.error("--radius and --neighbours exclude each other")
-    query, database, bits = read_codes_alone(options.file)
+    arrays = read_arrays(options.file, NEEDED[:2])
     with naming_values(options.file):
+        check_shapes(arrays["query"], arrays["database"])
+        query, database, bits = packed_codes(arrays["query"], arrays["database"], read_bits(arrays))
         cost = lookup_cost(query, database, bits, options.radius, options.tables, options.neighbours)
     found = {"queries": len(query), "database": len(database), "bits": bits, "tables": options.tables}
     for name, values in cost._asdict().items():

@@ -164,16 +164,12 @@ def check_naming(options: argparse.Namespace, parser: argparse.ArgumentParser) -
         parser.error("--labels goes with --split")
 
 
-def read_codes(options: argparse.Namespace, part: int = 1, of: int = 1) -> Codes:
-    """Codes and labels of `options.file`. part, of: which part of the database alone.
+def to_codes(file: str, arrays: Mapping[str, np.ndarray], part: int = 1, of: int = 1) -> Codes:
+    """Codes and labels of arrays that `read_labelled` has read from `file`. part, of: of which part of the
+    database alone.
 
     Raises ValueError, one line that names the file.
     """
-    return to_codes(options.file, read_labelled(options), part, of)
-
-
-def to_codes(file: str, arrays: Mapping[str, np.ndarray], part: int = 1, of: int = 1) -> Codes:
-    """`read_codes` of arrays that `read_arrays` has read from `file`."""
     from tiebench.codes.inputs import check_shapes, label_affinity, packed_codes
     from tiebench.counting import parts
 
@@ -186,20 +182,6 @@ def to_codes(file: str, arrays: Mapping[str, np.ndarray], part: int = 1, of: int
             database, labels = database[piece], labels[piece]
         packed = packed_codes(query, database, read_bits(arrays))
         return Codes(*packed, label_affinity(arrays["query_labels"], labels), items)
-
-
-def read_codes_alone(file: str) -> tuple[np.ndarray, np.ndarray, int]:
-    """Packed query and database codes, and bits, of such a file, with labels or without.
-
-    Raises ValueError, one line that names the file.
-    """
-    from tiebench.codes.inputs import check_shapes, packed_codes
-
-    arrays = read_arrays(file, NEEDED[:2])
-    query, database = arrays["query"], arrays["database"]
-    with files.naming_values(file):
-        check_shapes(query, database)
-        return packed_codes(query, database, read_bits(arrays))
 
 
 def read_bits(arrays: Mapping[str, np.ndarray]) -> int | None:
@@ -222,7 +204,7 @@ def count_part(options: argparse.Namespace) -> None:
     from tiebench.counting.histograms import joint_histograms
 
     part, of = parts.parse(options.part)
-    codes = read_codes(options, part, of)
+    codes = to_codes(options.file, read_labelled(options), part, of)
     histograms = joint_histograms(
         codes.query, codes.database, codes.bits, codes.affinity, threads=options.threads
     )
@@ -326,19 +308,18 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from tiebench.counting import parts
 
     settings = scoring_settings(options)
+    if options.merge:
+        scores = scoring.score_histograms(parts.load_merged(options.files), **settings)
+        return print_scores(scores, options)
+    codes = to_codes(options.file, read_labelled(options))
+    settings["threads"] = options.threads
     if options.prefixes:
         from tiebench.prefixes import score_prefixes
 
-        codes = read_codes(options)
         with files.naming_values(options.file):
-            found = score_prefixes(*codes[:4], options.prefixes, threads=options.threads, **settings)
+            found = score_prefixes(*codes[:4], options.prefixes, **settings)
         return print_text(json.dumps({prefix: one.means for prefix, one in found.items()}, indent=2))
-    if options.merge:
-        scores = scoring.score_histograms(parts.load_merged(options.files), **settings)
-    else:
-        codes = read_codes(options)
-        settings["threads"] = options.threads
-        scores = scoring.score_codes(*codes[:4], order=options.order, **settings)
-        if options.order and (fault := scoring.fault_of_order(scores, *codes[:4], **settings)):
-            print(f"warning: {options.file}: {fault}", file=sys.stderr)
+    scores = scoring.score_codes(*codes[:4], order=options.order, **settings)
+    if options.order and (fault := scoring.fault_of_order(scores, *codes[:4], **settings)):
+        print(f"warning: {options.file}: {fault}", file=sys.stderr)
     return print_scores(scores, options)
