@@ -57,7 +57,7 @@ def page(
         _sentence(about.summary.partition(": ")[2] or about.summary),
         _properties(about),
         "## Paper",
-        _paper(about),
+        about.reference + (f"\n\n[Read the paper]({about.paper})" if about.paper else ""),
         "## Formula",
         _description(about),
         "## What differs from the paper",
@@ -89,28 +89,29 @@ def _properties(about: MethodMetadata) -> str:
     return "\n".join(["| | |", "|:---|:---|", *(f"| {name} | {value} |" for name, value in rows)])
 
 
-def _paper(about: MethodMetadata) -> str:
-    link = f"\n\n[Read the paper]({about.paper})" if about.paper else ""
-    return about.reference + link
+def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: int = 0) -> str:
+    """A table whose last so many columns are numbers."""
+    first, *others = (f"| {' | '.join(row)} |" for row in (head, *rows))
+    sides = "|:---" * (len(head) - numbers) + "|---:" * numbers + "|"
+    return "\n".join([first, sides, *others])
 
 
 def _description(about: MethodMetadata) -> str:
     """The docstring of the class; one without a formula, and what its bases add to it."""
-    texts = [about.description] if about.description else []
-    for name, (docstring, _) in list(about.classes.items())[1:]:
-        if name not in DESCRIBED and docstring:
-            texts.append(docstring)
+    bases = list(about.classes.items())[1:]
+    texts = [about.description, *(docstring for name, (docstring, _) in bases if name not in DESCRIBED)]
+    text = "\n\n".join(filter(None, texts))
     # A line that begins with names of hyper-parameters and a colon describes these.
     name = f"(?:{'|'.join(about.parameters)})"
-    return re.sub(rf"^({name}(?:, {name})*): ", r"- **\1**: ", "\n\n".join(texts), flags=re.MULTILINE)
+    return re.sub(rf"^({name}(?:, {name})*): ", r"- **\1**: ", text, flags=re.MULTILINE)
 
 
 def _differences(rows: Iterable[tuple[str, str, str]]) -> str:
-    found = [f"| {here} | {published} | {effect} |" for here, published, effect in rows]
+    found = list(rows)
     if not found:
         return "No difference from the paper is known. [All differences](../differences.md)"
-    head = ["| here | published | reason and effect |", "|:---|:---|:---|"]
-    return "\n".join([*head, *found]) + "\n\n[All differences](../differences.md)"
+    table = _markdown(("here", "published", "reason and effect"), found)
+    return f"{table}\n\n[All differences](../differences.md)"
 
 
 def _hyperparameters(about: MethodMetadata, settings: Mapping) -> str:
@@ -118,9 +119,7 @@ def _hyperparameters(about: MethodMetadata, settings: Mapping) -> str:
     # A class may declare a hyper-parameter of its base again, with another default.
     own = [name for name in about.parameters if name not in known]
     own += [name for name in about.parameters if name in known and _changed(about, name, settings)]
-    text = []
-    if own:
-        text += [_table(about, own, settings)]
+    text = [_table(about, own, settings) if own else "None of its own."]
     bases = [f"{{py:obj}}`{base} <{DESCRIBED[base]}>`" for base in DESCRIBED if base in about.classes]
     text.append(
         f"Common to many methods, and described there: the hyper-parameters of {' and '.join(bases)}."
@@ -132,8 +131,6 @@ def _hyperparameters(about: MethodMetadata, settings: Mapping) -> str:
         text.append(
             f"[config/methods.yaml](../../config/methods.yaml) has other settings for the protocols {named}."
         )
-    if not own:
-        text.insert(0, "None of its own.")
     return "\n\n".join(text)
 
 
@@ -146,19 +143,16 @@ def _table(about, names, settings):
     space: dict[str, Any] = {**about.common_space, **about.space}
     chosen = settings.get("defaults") or {}
     rows = [
-        "| hyper-parameter | type | default | setting | a search chooses from |",
-        "|:---|:---|:---|:---|:---|",
-    ]
-    for name in names:
-        cells = [
+        (
             f"`{name}`",
             f"`{about.parameters[name]}`".replace("|", "\\|"),
             f"`{about.defaults[name]}`" if name in about.defaults else "",
             f"`{chosen[name]!r}`" if name in chosen else "",
             _choices(space.get(name)),
-        ]
-        rows.append(f"| {' | '.join(cells)} |")
-    return "\n".join(rows)
+        )
+        for name in names
+    ]
+    return _markdown(("hyper-parameter", "type", "default", "setting", "a search chooses from"), rows)
 
 
 def _choices(choices):
@@ -171,11 +165,12 @@ def _choices(choices):
 def _variants(variants: Mapping[str, Mapping]) -> list[str]:
     if not variants:
         return []
-    rows = ["| variant | title | settings | source |", "|:---|:---|:---|:---|"]
+    rows = []
     for name, entry in variants.items():
         set_ = ", ".join(f"`{key}: {value!r}`" for key, value in (entry.get("defaults") or {}).items())
-        rows.append(f"| `{name}` | {entry.get('title', name)} | {set_} | {entry.get('source', '')} |")
-    return ["## Variants", "The same class with other settings, as rows of their own.", "\n".join(rows)]
+        rows.append((f"`{name}`", entry.get("title", name), set_, entry.get("source", "")))
+    table = _markdown(("variant", "title", "settings", "source"), rows)
+    return ["## Variants", "The same class with other settings, as rows of their own.", table]
 
 
 def _rows(about, variants, protocols):
@@ -189,7 +184,7 @@ def _rows(about, variants, protocols):
         scores = {(row.metric, row.method, row.bits): row for row in known}
         for name, title in names.items():
             for bits in sorted({row.bits for row in known if row.method == name and row.metric == "ap"}):
-                cells = [
+                row = (
                     f"[{protocol.title}](../{protocol.place})",
                     f'<a href="../{protocol.place.removesuffix(".md")}.html#{name}">{title}</a>',
                     str(bits),
@@ -197,14 +192,11 @@ def _rows(about, variants, protocols):
                     _range(scores.get(("ap_min", name, bits)), scores.get(("ap_max", name, bits))),
                     _mean(scores.get(("ndcg", name, bits))),
                     protocol.rank(name, bits),
-                ]
-                rows.append(f"| {' | '.join(cells)} |")
+                )
+                rows.append(row)
     if not rows:
         return "No leaderboard has a row of it yet."
-    head = [
-        "| protocol | row | bits | AP<sub>T</sub> | range | NDCG<sub>T</sub> | place |",
-        "|:---|:---|---:|---:|---:|---:|---:|",
-    ]
+    head = ("protocol", "row", "bits", "AP<sub>T</sub>", "range", "NDCG<sub>T</sub>", "place")
     note = (
         "Mean ± standard deviation over seeds. *Range*: AP in the worst and in the best order of tied items. "
         "*Place*: by the first metric of the protocol's leaderboard among the methods that learn from the "
@@ -212,7 +204,7 @@ def _rows(about, variants, protocols):
         "nor do rows whose settings were not searched alike, as those of the digits: see "
         "[results](../results.md)."
     )
-    return "\n".join([*head, *rows]) + f"\n\n{note}"
+    return f"{_markdown(head, rows, numbers=5)}\n\n{note}"
 
 
 def _mean(row):
