@@ -4,7 +4,6 @@ python -m benchmarks fits
 """
 
 import json
-import os
 import resource
 import signal
 import sys
@@ -19,6 +18,7 @@ from benchmarks.class_items import Items
 from benchmarks.report import progress
 from methods.base import Refusal
 from methods.base.catalogue import catalogue, load_class
+from tiebench.files import machine_memory
 
 BITS = (12, 48)
 _FEW = 200
@@ -112,14 +112,12 @@ def measure(name, size, settings, seconds=None):
 
 def within_memory(name, size, settings, seconds):
     """As `measure`, with no more memory than the machine has, lest another program be ended for it."""
-    available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    available = machine_memory()
     resource.setrlimit(resource.RLIMIT_AS, (available, available))
     try:
         return measure(name, Size(*size), settings, seconds)
-    except MemoryError:
-        return {"over": "out of memory"}
-    except RuntimeError as error:  # PyTorch's
-        if "can't allocate memory" not in str(error):
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "can't allocate memory" not in str(error):  # PyTorch's
             raise
         return {"over": "out of memory"}
 

@@ -14,6 +14,7 @@ from benchmarks.report import progress
 from methods.base.catalogue import load_class
 from tiebench.affinities import EqualLabels
 from tiebench.codes.packing import as_words, pack
+from tiebench.runs.scores import score_array
 from tiebench.scoring import score_codes
 
 METHODS = {"itq": {}, "talr_ap": TALR}
@@ -72,11 +73,5 @@ def scores(codes, query, places, classes, bits, faiss):
     hits = {
         label: np.take_along_axis(relevant, ranking[:, :CUT], axis=1) for label, ranking in rankings.items()
     }
-    return means | {label: average_precision(one) for label, one in hits.items()}
-
-
-def average_precision(hits):
-    """Mean AP of rankings, divided by the hits among the items listed; hits: bool (Q, K)."""
-    precisions = np.cumsum(hits, axis=1) / np.arange(1, hits.shape[1] + 1)
-    sums, found = (precisions * hits).sum(axis=1), hits.sum(axis=1)
-    return float(np.mean(np.divide(sums, found, out=np.zeros(len(hits)), where=found > 0)))
+    listed = np.broadcast_to(-np.arange(CUT), (len(query), CUT))
+    return means | {label: score_array(listed, one, ["ap"]).means["ap"] for label, one in hits.items()}

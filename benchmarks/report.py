@@ -67,7 +67,8 @@ class Report:
         for name in names or measurements:
             one = measurements[name]
             ratio = "1 (base)" if name == base else f"x{rounded(one.ratio_to(measurements[base]))}"
-            row = [name, duration(one.median), f"{duration(one.low)}..{duration(one.high)}", ratio]
+            low, high = (duration(end(one.seconds)) for end in (min, max))
+            row = [name, duration(one.median), f"{low}..{high}", ratio]
             rows.append([*row, rounded(amount / one.median)] if rate else row)
         self.rows(["what", "median", "min..max", f"time over `{base}`", *[rate] * bool(rate)], rows)
 

@@ -32,14 +32,6 @@ class Measurement:
     def median(self):
         return statistics.median(self.seconds)
 
-    @property
-    def low(self):
-        return min(self.seconds)
-
-    @property
-    def high(self):
-        return max(self.seconds)
-
     def ratio_to(self, base):
         """Median over the rounds of own seconds over the base's seconds of the same round."""
         return statistics.median(own / other for own, other in zip(self.seconds, base.seconds, strict=True))

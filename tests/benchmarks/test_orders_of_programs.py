@@ -17,7 +17,10 @@ def test_scores_of_programs_are_those_of_their_rankings():
     found = orders.scores(codes, query, places, classes, 5, faiss)
     low, high = found["the worst order"], found["the best order"]
     assert low < high and all(low <= value <= high for value in found.values())
-    distances = (np.unpackbits(codes[query] ^ codes[places][:, None], axis=2)).sum(axis=2).T
-    ranking = np.argsort(distances, axis=1, kind="stable")
-    hits = classes[places][ranking] == classes[query][:, None]
-    assert found["a stable sort"] == pytest.approx(orders.average_precision(hits[:, : orders.CUT]), abs=1e-12)
+    distances = np.unpackbits(codes[query][:, None] ^ codes[places], axis=2).sum(axis=2, dtype=np.uint8)
+    for name, kind in (("a stable sort", "stable"), ("`numpy.argsort`, uint8 distances", None)):
+        ranking = np.argsort(distances, axis=1, kind=kind)[:, : orders.CUT]
+        hits = classes[places][ranking] == classes[query][:, None]
+        precisions = np.cumsum(hits, axis=1) / np.arange(1, orders.CUT + 1)
+        by_hand = np.mean((precisions * hits).sum(axis=1) / hits.sum(axis=1))
+        assert found[name] == pytest.approx(by_hand, abs=1e-12)
