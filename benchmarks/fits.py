@@ -116,8 +116,10 @@ def within_memory(name, size, settings, seconds):
     resource.setrlimit(resource.RLIMIT_AS, (available, available))
     try:
         return measure(name, Size(*size), settings, seconds)
-    except (MemoryError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and "can't allocate memory" not in str(error):  # PyTorch's
+    except MemoryError:
+        return {"over": "out of memory"}
+    except RuntimeError as error:  # PyTorch's
+        if "can't allocate memory" not in str(error):
             raise
         return {"over": "out of memory"}
 
