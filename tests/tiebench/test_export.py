@@ -160,6 +160,7 @@ def test_judgements_that_cannot_be_written_leave_an_earlier_run_as_it_is(call, a
     Path("run.json").write_text("mine")
     options = ("export", "codes.npz", "--to", "ranx", "--output", "run.json", "--qrels")
     assert "--qrels: ranx reads JSON from files that end in .json, not q.txt" in misused(*options, "q.txt")
+    assert "--output: ranx reads JSON" in misused(*options, "q.json", "--output", "run.txt")
     two = {"query_labels": arrays["query_labels"][:, None] == np.arange(3)}
     np.savez("codes.npz", **arrays | two)
     fails(*options, "q.json")
@@ -232,7 +233,6 @@ def test_search_prints_a_table(call, arrays):
     [
         (["search", "codes.npz", "--rows", "6"], "codes.npz: --rows 6: there are 6 queries, rows 0 to 5"),
         (["search", "codes.npz", "--radius", "14"], "codes.npz: radius must be between 0 and 13"),
-        (["export", "codes.npz", "--to", "ranx", "--output", "r.txt"], "error: r.txt: ranx reads JSON"),
         (["export", "codes.npz", "--to", "sql", "--output", "r", "--table", "a\tb"], "error: table 'a"),
         (["export", "names.npz", "--to", "trec", "--output", "r"], "names.npz: database_ids has 'a b'"),
         (["export", "names.npz", "--to", "faiss", "--output", "r"], "FAISS index are 64-bit integers"),

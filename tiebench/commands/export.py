@@ -142,11 +142,16 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     ):
         if getattr(options, name) not in (None, False) and options.to not in forms:
             parser.error(f"--{name} does not go with --to {options.to}")
+    for name, path in (("output", options.output), ("qrels", options.qrels)):
+        if options.to == "ranx" and path is not None and not str(path).endswith(".json"):
+            parser.error(f"--{name}: ranx reads JSON from files that end in .json, not {path}")
+    if options.table is not None:
+        from tiebench.search.export import check_table
+
+        check_table(options.table)
     codes = read_named(options.file, options.split, options.labels)
     if options.qrels and codes.labels is None:
         parser.error(f"--qrels: {options.file} has no labels; give --split and --labels")
-    if options.qrels and options.to == "ranx" and not str(options.qrels).endswith(".json"):
-        parser.error(f"--qrels: ranx reads JSON from files that end in .json, not {options.qrels}")
     found = {
         "file": options.output,
         "form": options.to,
@@ -155,11 +160,8 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         "database": len(codes.database),
         "ids": codes.named_by,
     }
-    try:
+    with files.naming_values(options.file):
         found |= _written(options, codes)
-    except ValueError as error:
-        of_output = str(error).startswith((f"{options.output}:", "table "))
-        raise error if of_output else ValueError(f"{options.file}: {error}") from error
     return print_text(json.dumps(found, indent=2))
 
 

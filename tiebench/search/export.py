@@ -187,7 +187,7 @@ def write_sql(
     OSError
         Where the file cannot be written.
     """
-    of_database, of_queries = _sql_table(table), _sql_table(f"{table}_query")
+    of_database, of_queries = check_table(table)
     parts = (
         (of_queries, "query", query, query_ids, query_labels),
         (of_database, "item", database, database_ids, database_labels),
@@ -236,6 +236,11 @@ def _write_rows(file, into, values, inserts):
         begin = (";\n" * (number > 0) + f"INSERT INTO {into} VALUES\n") if first else ",\n"
         file.write(f"{begin}({', '.join(row)})")
     file.write(";\n")
+
+
+def check_table(name: str) -> tuple[str, str]:
+    """The names of the tables of the database and of the queries, quoted. Raises ValueError, one line."""
+    return _sql_table(name), _sql_table(f"{name}_query")
 
 
 def _sql_table(name):
