@@ -1,12 +1,11 @@
-"""Scores of arbitrary codes against all orders of ties and against plain sorting; arbitrary files of codes.
+"""Scores of arbitrary codes against plain sorting; arbitrary files of codes.
 
-Two oracles that share nothing with the code: every order of every tie, for few items; and, for more, lists
-that are sorted and walked rank by rank in rational numbers, with a sum over the hits in a tie that is cut.
+An oracle that shares nothing with the code: lists that are sorted and walked rank by rank in rational
+numbers, with a sum over the hits in a tie that is cut. test_orders.py goes over every order of few items.
 """
 
 import contextlib
 import io
-import itertools
 import json
 import math
 import re
@@ -19,14 +18,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
-from test_orders import histogram
 
 from tests.files import damaged
 from tiebench.__main__ import main
 from tiebench.affinities import AffinityBlocks, EqualLabels, SharedLabels
 from tiebench.codes.packing import pack
 from tiebench.metrics import resolve
-from tiebench.rankings import exact
 from tiebench.scoring import score_codes
 
 pytestmark = pytest.mark.thorough
@@ -35,66 +32,9 @@ TOLERANCE = 1e-11
 NORMALISERS = ("hits", "min", "relevant")
 
 
-def plain_metrics(affinities):
-    """Metric of one ranking -> its values at the cuts 1, 2, ... and one more than there are items."""
-    relevant = sum(affinity > 0 for affinity in affinities)
-    found = {name: [] for name in (*NORMALISERS, "ndcg", "precision")}
-    hits, total, dcg, ideal = 0, Fraction(0), 0.0, 0.0
-    both = zip([*affinities, 0], [*sorted(affinities, reverse=True), 0])
-    for rank, (affinity, best) in enumerate(both, start=1):
-        hits += affinity > 0
-        total += Fraction(hits, rank) if affinity > 0 else 0
-        dcg += (2**affinity - 1) / math.log2(rank + 1)
-        ideal += (2**best - 1) / math.log2(rank + 1)
-        for name, divisor in {"hits": hits, "min": min(rank, relevant), "relevant": relevant}.items():
-            found[name].append(total / divisor if divisor else Fraction(0))
-        found["ndcg"].append(dcg / ideal if ideal else 1.0)
-        found["precision"].append(Fraction(hits, rank))
-    return found
-
-
 def ties_of(distances, affinities):
     """Affinities of the items at each distance, nearest first."""
     return [[a for d, a in zip(distances, affinities) if d == near] for near in sorted(set(distances))]
-
-
-def all_orders(ties):
-    """Each different ranking; all are equally probable."""
-    different = [sorted(set(itertools.permutations(tie))) for tie in ties]
-    return [[a for tie in order for a in tie] for order in itertools.product(*different)]
-
-
-def joint(ties, bits):
-    """Histograms of one query whose ties these are, at distances that leave some out."""
-    places = np.linspace(0, bits, len(ties)).astype(int).tolist()
-    return histogram([(place, affinity) for place, tie in zip(places, ties) for affinity in tie], bits)
-
-
-def assert_range(found, values):
-    expected = sum(map(float, values)) / len(values), float(min(values)), float(max(values))
-    assert np.allclose([part[0] for part in found], expected, rtol=0, atol=TOLERANCE)
-
-
-FEW_TIES = st.lists(
-    st.lists(st.one_of(st.sampled_from([0, 0, 1]), st.integers(0, 10)), min_size=1, max_size=6),
-    min_size=1,
-    max_size=7,
-).filter(lambda ties: sum(map(len, ties)) <= 7)
-
-
-@settings(max_examples=settings.default.max_examples * 2)
-@given(FEW_TIES, st.integers(8, 1024))
-def test_every_metric_is_its_mean_minimum_and_maximum_over_all_orders(ties, bits):
-    found, orders = joint(ties, bits), all_orders(ties)
-    items = len(orders[0])
-    plain = [plain_metrics(order) for order in orders]
-    assert_range(exact.average_precision(found), [one["relevant"][items - 1] for one in plain])
-    assert_range(exact.ndcg(found), [one["ndcg"][items - 1] for one in plain])
-    for at in range(1, items + 2):
-        for how in NORMALISERS:
-            assert_range(exact.average_precision(found, at, how), [one[how][at - 1] for one in plain])
-        assert_range(exact.ndcg(found, at), [one["ndcg"][at - 1] for one in plain])
-        assert_range(exact.precision(found, at), [one["precision"][at - 1] for one in plain])
 
 
 def walked(ties, at, normaliser):
