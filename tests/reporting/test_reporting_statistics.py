@@ -1,4 +1,4 @@
-"""Intervals, tests and ranks: against SciPy, hand values, printed tables, simulated data of known truth."""
+"""Intervals, tests and ranks of tables: those of `paired`, hand values, SciPy's."""
 
 import dataclasses
 import functools
@@ -14,8 +14,7 @@ from scipy import special, stats
 from reporting import frames
 from reporting.statistics import columns as statistics
 from reporting.statistics.samples import sample
-from tiebench import metrics
-from tiebench.paired import bootstrap_intervals
+from tiebench import metrics, paired
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -57,16 +56,8 @@ def row_of(frame, method, bits=12):
     return rows.iloc[0]
 
 
-def holm_by_definition(p):
-    """Holm (1979), step by step."""
-    order, running, result = sorted(p, key=p.get), 0.0, {}
-    for rank, name in enumerate(order):
-        running = max(running, min(1.0, (len(p) - rank) * p[name]))
-        result[name] = running
-    return result
-
-
-def test_every_number_of_a_column_is_recomputed_with_scipy():
+def test_every_number_of_a_column_is_that_of_all_runs_of_two_methods():
+    """By `paired.difference`, which tests/tiebench/test_paired.py compares with SciPy."""
     runs = records(gap=0.15)
     frame = compared(table(), runs)
     assert tuple(frame.columns) == statistics.COLUMNS
@@ -75,50 +66,26 @@ def test_every_number_of_a_column_is_recomputed_with_scipy():
     tidy = frames.tidy(*model_of(table(), runs))
     assert frame["mean"].tolist() == tidy["mean"].tolist()
     for bits in (12, 24):
-        scores = {method: [] for method in METHODS}
-        for run in runs:
-            if run["bits"] == bits:
-                scores[run["method"]].append(run["per_query"]["ap"])
-        scores = {method: np.array(of) for method, of in scores.items()}
-        means = {method: values.mean() for method, values in scores.items()}
-        best = max(means, key=means.get)
-        p = {}
-        for one, other in itertools.combinations(METHODS, 2):
-            rows = scores[one].mean(axis=0) - scores[other].mean(axis=0)
-            parts = [(rows.var(ddof=1) / 60, 59)]
-            for of in (scores[one], scores[other]):
-                rest = of - of.mean(axis=0) - of.mean(axis=1, keepdims=True) + of.mean()
-                parts += [(of.mean(axis=1).var(ddof=1) / 5, 4), (-(rest**2).sum() / (4 * 59) / 300, 4 * 59)]
-            total = sum(part for part, _ in parts)
-            freedom = total**2 / sum(part**2 / own for part, own in parts)
-            seeds = stats.ttest_ind(scores[one].mean(axis=1), scores[other].mean(axis=1), equal_var=False)
-            p[one, other] = max(
-                2 * stats.t.sf(abs(rows.mean()) / math.sqrt(total), freedom),
-                stats.ttest_1samp(rows, 0).pvalue,
-                seeds.pvalue,
-            )
-            if best in (one, other):
-                row = row_of(frame, other if one == best else one, bits)
-                half = max(
-                    stats.t.isf(0.025, freedom) * math.sqrt(total),
-                    stats.t.isf(0.025, 59) * math.sqrt(parts[0][0]),
-                    stats.t.isf(0.025, seeds.df) * math.sqrt(parts[1][0] + parts[3][0]),
-                )
-                assert row["difference_low"] == pytest.approx(row["difference"] - half, rel=1e-9)
-                assert row["difference_high"] == pytest.approx(row["difference"] + half, rel=1e-9)
+        of = {}
         for method in METHODS:
-            row = row_of(frame, method, bits)
+            mine = [run for run in runs if (run["method"], run["bits"]) == (method, bits)]
+            rows = np.array([run["per_query"]["ap"] for run in mine])
+            of[method] = paired.scores_of(rows.mean(axis=1), rows)
+        best = max(of, key=lambda method: of[method].mean)
+        pairs = [frozenset(pair) for pair in itertools.combinations(METHODS, 2)]
+        adjusted = paired.holm([paired.difference(*(of[method] for method in pair)).p for pair in pairs])
+        for method in METHODS:
+            row, found = row_of(frame, method, bits), paired.difference(of[method], of[best])
             assert (row["queries"], row["seeds"], row["best"]) == (60, 5, best)
-            assert row["difference"] == pytest.approx(means[method] - means[best], abs=1e-15)
+            assert row["difference"] == pytest.approx(found.mean, abs=1e-15)
             if method == best:
                 assert row["verdict"] == "best" and math.isnan(row["p"])
                 continue
-            pair = next(pair for pair in p if set(pair) == {method, best})
-            assert row["p"] == pytest.approx(p[pair], rel=1e-9)
-            adjusted = holm_by_definition(p)[pair]
-            assert row["p_adjusted"] == pytest.approx(adjusted, rel=1e-9)
+            expected = found.low, found.high, found.p, adjusted[pairs.index({method, best})]
+            columns = ["difference_low", "difference_high", "p", "p_adjusted"]
+            assert row[columns].tolist() == pytest.approx(expected, rel=1e-9)
             assert row["over"] == "queries and runs"
-            assert row["verdict"] == ("worse" if adjusted < 0.05 else "undecided")
+            assert row["verdict"] == ("worse" if expected[-1] < 0.05 else "undecided")
 
 
 def test_the_mean_over_seeds_is_no_score_of_a_run():
@@ -310,64 +277,6 @@ def test_marks_of_too_few_runs_do_not_stand_on_every_cell():
 def test_errors_are_clear(runs, message):
     with pytest.raises(ValueError, match=message):
         compared(table(), runs)
-
-
-# Normal nodes and weights: the mean of a logistic of a normal has no closed form.
-NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(80)
-# mean, difficulty of queries, noise of a method, how far the other method is below; all before the logistic
-SHAPES = {
-    "skewed, high": (2.5, 1.6, 0.8, 0.3),
-    "middle": (0.0, 1.2, 0.8, 0.2),
-    "skewed, low": (-2.2, 1.5, 1, 0.3),
-}
-
-
-def drawn(random, shape, trials, queries):
-    """Scores of two methods, each (trials, queries), and the true means of both."""
-    middle, difficulty, noise, gap = SHAPES[shape]
-    shared = difficulty * random.normal(size=(trials, queries))
-    pair = [middle + shared + noise * random.normal(size=shared.shape) - down for down in (0.0, gap)]
-    width = math.hypot(difficulty, noise)
-    truth = [np.average(special.expit(middle - down + width * NODES), weights=WEIGHTS) for down in (0.0, gap)]
-    return special.expit(pair), truth
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(("shape", "queries"), [*itertools.product(SHAPES, [100]), ("skewed, low", 1000)])
-def test_intervals_cover_the_truth_about_as_often_as_they_say(shape, queries):
-    trials, block = 2000, 100
-    random = np.random.default_rng(queries)
-    covered = np.zeros(2)
-    for start in range(0, trials, block):
-        (left, right), (mean, other) = drawn(random, shape, block, queries)
-        low, high = bootstrap_intervals(np.concatenate([left, right - left]), f"block {start}")
-        for index, truth in enumerate((mean, other - mean)):
-            part = slice(index * block, (index + 1) * block)
-            covered[index] += np.count_nonzero((low[part] <= truth) & (truth <= high[part]))
-    assert ((covered / trials >= 0.93) & (covered / trials <= 0.97)).all(), covered / trials
-
-
-@pytest.mark.parametrize("count", [2, 8])
-@pytest.mark.thorough
-def test_equally_good_methods_are_called_different_in_at_most_one_of_twenty_columns(count):
-    """Although the best is chosen by the scores that it is tested with."""
-    methods = [f"method_{index}" for index in range(count)]
-    lengths = list(range(10, 70))
-    asked = table(methods=methods, blocks=[{"protocol": "digits", "metric": "ap", "bits": lengths}])
-    some, draws = 0, 10 if count == 2 else 4
-    for seed in range(draws):
-        runs = records(methods, lengths, queries=100, gap=0, spread=0.05, seed=seed)
-        frame = compared(asked, runs, resamples=2)
-        some += int(((frame["verdict"] == "worse").groupby(frame["bits"]).sum() > 0).sum())
-    columns = draws * len(lengths)
-    assert some / columns < 0.05 + 2.5 * math.sqrt(0.05 * 0.95 / columns)
-
-
-def test_real_differences_are_called_so():
-    asked = table(blocks=[{"protocol": "digits", "metric": "ap", "bits": list(range(10, 40))}])
-    runs = records(bits=range(10, 40), queries=1000, gap=0.5, spread=0.02)
-    frame = compared(asked, runs, resamples=2)
-    assert (frame["verdict"] == frame["method"].map(lambda m: "best" if m == "talr_ap" else "worse")).all()
 
 
 def test_too_few_runs_say_how_many_would_decide():

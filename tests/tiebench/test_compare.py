@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 import tiebench
-from tiebench import leaderboards
+from tiebench import leaderboards, paired
 from tiebench.__main__ import main
 from tiebench.affinities import SharedLabels
 from tiebench.codes.packing import pack
@@ -151,44 +151,33 @@ def per_query_of(arrays, **shifted):
     return {f"ap/{name}/{BITS}": (ap - shift).astype(np.float32) for name, shift in shifted.items()}
 
 
-@pytest.mark.parametrize("spread", [0.0, 0.02])
-def test_codes_are_compared_over_queries_and_over_a_methods_own_runs(place, arrays, capsys, spread):
-    """A method whose runs agree: the paired t-test; otherwise errors of queries and runs add up."""
+@pytest.mark.parametrize(
+    ("count", "spread", "kept"), [(2, 0.0, "means"), (5, 0.03, "means"), (5, 0.03, "each run")]
+)
+def test_codes_are_compared_over_queries_and_over_a_methods_own_runs(
+    place, arrays, capsys, count, spread, kept
+):
+    """By `paired.difference`, which tests/tiebench/test_paired.py compares with SciPy."""
     rng, ap = np.random.default_rng(5), scores_of(arrays).per_query["ap"]
-    shifts = {name: rng.normal(gap, 0.2, QUERIES) for name, gap in zip("abcd", (0.3, 0.06, 0.001, -0.3))}
-    per_query = per_query_of(arrays, **shifts)
-    runs = {name: spread * rng.normal(size=5) for name in shifts}
-    means = {name: per_query[f"ap/{name}/{BITS}"].mean(dtype=float) for name in runs}
-    rows = [cell(name, 0, scores=means[name] + of - of.mean()) for name, of in runs.items()]
+    rows, per_query, theirs = [], {}, {}
+    for name, gap in zip("abcd", (0.3, 0.06, 0.001, -0.3)):
+        noise = spread * (rng.normal(size=(count, 1)) + 10 * rng.normal(size=(count, QUERIES)))
+        runs = (ap - rng.normal(gap, 0.2, QUERIES) + noise).astype(np.float32)
+        per_query[f"ap/{name}/{BITS}"] = known = runs if kept == "each run" else runs.mean(axis=0)
+        rows.append(cell(name, 0, scores=runs.mean(axis=1, dtype=float)))
+        theirs[name] = paired.scores_of(runs.mean(axis=1, dtype=float), known.astype(float))
     make_board(rows, per_query, [member(arrays)])
     found = {one["method"]: one for one in compared(capsys)["lines"]}
-    p = {}
-    for name, one in found.items():
-        d = ap - per_query[f"ap/{name}/{BITS}"].astype(np.float64)
-        parts = d.var(ddof=1) / QUERIES, runs[name].var(ddof=1) / 5
-        total, freedom = sum(parts), sum(parts) ** 2 / (parts[0] ** 2 / (QUERIES - 1) + parts[1] ** 2 / 4)
-        half = stats.t.isf(0.025, freedom) * np.sqrt(total)
-        alone = stats.ttest_1samp(runs[name], runs[name].mean() - d.mean()).pvalue if spread else 0
-        p[name] = max(2 * stats.t.sf(abs(d.mean()) / np.sqrt(total), freedom), alone)
-        assert one["over"] == ("queries and runs" if spread else "queries")
-        assert one["p"] == pytest.approx(p[name], rel=1e-4)  # scores of queries are in single precision
-        if alone <= one["p"] and not spread:
-            assert (one["low"], one["high"]) == pytest.approx((d.mean() - half, d.mean() + half), abs=1e-6)
-            assert one["p"] == pytest.approx(stats.ttest_1samp(d, 0).pvalue, rel=1e-4)
-    expected = holm_by_hand(p)
-    for name, one in found.items():
-        assert one["p_adjusted"] == pytest.approx(expected[name], rel=1e-4)
-        sign = "higher" if one["difference"] > 0 else "lower"
-        assert one["verdict"] == (sign if expected[name] < 0.05 else "cannot tell")
+    mine = paired.scores_of([ap.mean()], ap, deterministic=True)
+    expected = {name: paired.difference(mine, theirs[name]) for name in found}
+    for (name, of), adjusted in zip(expected.items(), paired.holm([of.p for of in expected.values()])):
+        one = found[name]
+        assert one["over"] == of.over == ("queries and runs" if spread else "queries")
+        # Scores of queries are in single precision.
+        assert (one["low"], one["high"]) == pytest.approx((of.low, of.high), abs=1e-6)
+        assert (one["p"], one["p_adjusted"]) == pytest.approx((of.p, adjusted), rel=1e-4)
+        assert one["verdict"] == of.verdict(adjusted)
     assert [found[name]["verdict"] for name in "acd"] == ["higher", "cannot tell", "lower"]
-
-
-def holm_by_hand(p):
-    result, largest = {}, 0.0
-    for place, name in enumerate(sorted(p, key=p.get)):
-        largest = max(largest, p[name] * (len(p) - place))
-        result[name] = min(largest, 1.0)
-    return result
 
 
 def test_without_scores_of_queries_the_interval_is_that_of_the_methods_runs(place, arrays, capsys):
@@ -266,14 +255,14 @@ def test_codes_that_collapsed_and_orders_of_ties_that_decide_are_noted(place, ar
     half = arrays | {part: arrays[part] & (np.arange(BITS) == 0) for part in ("query", "database")}
     np.savez("codes.npz", **half)
     means = scores_of(half).means
-    between = (means["ap"] + means["ap_max"]) / 2
-    make_board([cell("a", between), cell("b", means["ap_min"] - 0.01, collapsed=1)], members=[member(arrays)])
+    low, high = ((means["ap"] + means[f"ap_{end}"]) / 2 for end in ("min", "max"))
+    make_board([cell("a", high), cell("b", low, collapsed=1)], members=[member(arrays)])
     found = compared(capsys)
-    assert (found["rank"], found["rank_low"], found["rank_high"]) == (2, 2, 1)
+    assert (found["rank"], found["rank_low"], found["rank_high"]) == (2, 3, 1)
     assert (found["low"], found["high"]) == (means["ap_min"], means["ap_max"])
     notes = " ".join(found["notes"])
     assert "Your codes count as collapsed: 11 of 12 bits are constant" in notes
-    assert "The order of tied items alone decides between rank 2" in notes
+    assert "The order of tied items alone decides between rank 3" in notes
     assert "collapsed: see docs/health.md" in notes
 
 
@@ -487,33 +476,3 @@ def test_the_function_is_what_the_command_prints(place, arrays, capsys):
     found = compare(leaderboards.load("p", "leaderboard"), scores.means, scores.per_query, "ap")
     printed = compared(capsys)
     assert {name: printed[name] for name in found.as_dict()} == json.loads(json.dumps(found.as_dict()))
-
-
-def test_a_method_whose_runs_have_scores_of_their_own_is_compared_by_a_two_way_table(place, arrays, capsys):
-    ap, rng = scores_of(arrays).per_query["ap"], np.random.default_rng(6)
-    noise = 0.03 * rng.normal(size=(5, 1)) + 0.4 * rng.normal(size=(5, QUERIES))
-    rows = (ap - rng.normal(0.05, 0.3, QUERIES) + noise).astype(np.float32)
-    of_runs = rows.mean(axis=1, dtype=float)
-    make_board([cell("a", 0, scores=of_runs)], {f"ap/a/{BITS}": rows}, [member(arrays)])
-    (found,) = compared(capsys)["lines"]
-    rows = rows.astype(float)
-    apart = ap - rows.mean(axis=0)
-    rest = rows - rows.mean(axis=0) - rows.mean(axis=1, keepdims=True) + rows.mean()
-    free = 4 * (QUERIES - 1)
-    parts = [(apart.var(ddof=1) / QUERIES, QUERIES - 1), (rows.mean(axis=1).var(ddof=1) / 5, 4)]
-    parts.append((-(rest**2).sum() / free / rows.size, free))
-    error = sum(part for part, _ in parts)
-    freedom = error**2 / sum(part**2 / of for part, of in parts)
-    p = [2 * stats.t.sf(abs(apart.mean()) / np.sqrt(error), freedom), stats.ttest_1samp(apart, 0).pvalue]
-    p.append(stats.ttest_1samp(of_runs, ap.mean()).pvalue)
-    assert found["over"] == "queries and runs" and found["p"] == pytest.approx(max(p), rel=1e-4)
-
-
-def test_ranks_of_the_worst_and_the_best_order_of_ties_are_those_of_its_scores(place, arrays, capsys):
-    half = arrays | {part: arrays[part] & (np.arange(BITS) == 0) for part in ("query", "database")}
-    np.savez("codes.npz", **half)
-    means = scores_of(half).means
-    low, high = ((means["ap"] + means[f"ap_{end}"]) / 2 for end in ("min", "max"))
-    make_board([cell("a", high), cell("b", low)], members=[member(arrays)])
-    found = compared(capsys)
-    assert (found["rank"], found["rank_low"], found["rank_high"]) == (2, 3, 1)

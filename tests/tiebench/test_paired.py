@@ -102,38 +102,6 @@ def test_against_a_deterministic_method_runs_alone_are_a_test_of_one_sample():
     assert found.p == pytest.approx(stats.ttest_1samp(values, 0.25).pvalue, rel=1e-9)
 
 
-def test_the_error_is_that_of_a_two_way_table_and_counts_nothing_twice():
-    left, right = methods(0, (0.02, 0.04))
-    d = left.mean(axis=0) - right.mean(axis=0)
-    queries, parts = d.var(ddof=1) / 50, []
-    for rows in (left, right):
-        rest = rows - rows.mean(axis=0) - rows.mean(axis=1, keepdims=True) + rows.mean()
-        parts.append((rows.mean(axis=1).var(ddof=1) / 5, (rest**2).sum() / (4 * 49) / (5 * 50)))
-    total = queries + sum(runs - rest for runs, rest in parts)
-    squares = queries**2 / 49 + sum(runs**2 / 4 + rest**2 / (4 * 49) for runs, rest in parts)
-    p = 2 * stats.t.sf(abs(d.mean()) / math.sqrt(total), total**2 / squares)
-    runs = stats.ttest_ind(left.mean(axis=1), right.mean(axis=1), equal_var=False).pvalue
-    found = paired.difference(of(left), of(right))
-    assert found.p == pytest.approx(max(p, runs, stats.ttest_1samp(d, 0).pvalue), rel=1e-9)
-    # Without the runs of each query: the plain sum, which is larger.
-    kept = paired.difference(*(kept_of(rows) for rows in (left, right)))
-    assert kept.high - kept.low > found.high - found.low and kept.p >= found.p
-    plain = queries + sum(runs for runs, _ in parts)
-    squares = queries**2 / 49 + sum(runs**2 / 4 for runs, _ in parts)
-    half = stats.t.isf(0.025, plain**2 / squares) * math.sqrt(plain)
-    assert kept.high - kept.mean == pytest.approx(half, rel=1e-9)
-
-
-@pytest.mark.thorough
-def test_more_runs_lessen_the_error_by_its_variance_and_not_below_that_of_queries():
-    rows = methods(0, (0.02, 0.04))
-    apart, found = rows[0].mean(axis=0) - rows[1].mean(axis=0), paired.difference(*map(of, rows))
-    rest = [one - one.mean(axis=0) - one.mean(axis=1, keepdims=True) + one.mean() for one in rows]
-    of_both = sum((part**2).sum() / (4 * 49) / part.size for part in rest)
-    assert found.fixed == pytest.approx(apart.var(ddof=1) / 50 - of_both)
-    assert found.variance == pytest.approx(sum(one.mean(axis=1).var(ddof=1) for one in rows))
-
-
 @pytest.mark.thorough
 def test_the_error_is_that_of_means_drawn_anew():
     """The mean estimate of 2,000 pairs is the variance of their differences."""
@@ -193,37 +161,39 @@ def test_five_splits_of_one_run_each_call_equal_methods_different_as_rarely_as_a
     assert 0.02 < different / 4000 < 0.06
 
 
-def test_a_contrast_weighs_errors_by_squares():
-    a, b, c = (paired.scores_of(row) for row in np.random.default_rng(6).normal(size=(3, 6)))
-    found = paired.contrast([(0.5, a), (0.5, b), (-1.0, c)])
-    error = (a.variance / 4 + b.variance / 4 + c.variance) / 6
-    squares = (a.variance**2 / 16 + b.variance**2 / 16 + c.variance**2) / 36 / 5
-    half = stats.t.isf(0.025, error**2 / squares) * math.sqrt(error)
-    assert (found.low, found.high) == pytest.approx((found.mean - half, found.mean + half), rel=1e-9)
+FORMS = {"each run": of, "means": kept_of, "none": lambda rows: paired.scores_of(rows.mean(axis=1))}
 
 
-def test_a_contrast_weighs_what_neither_query_nor_run_explains_by_squares():
-    generator, weights = np.random.default_rng(0), (1 / 3, -1 / 3, -1 / 2, 1 / 2)
-    hard = generator.normal(size=40)
-    rows = [
-        hard + 0.05 * generator.normal(size=(6, 1)) + 0.5 * generator.normal(size=(6, 40)) for _ in weights
-    ]
-    found = paired.contrast(
-        [(weight, paired.scores_of(of.mean(axis=1), of)) for weight, of in zip(weights, rows)]
-    )
+@pytest.mark.parametrize("known", FORMS)
+@pytest.mark.parametrize("weights", [(1, -1), (1 / 3, -1 / 3, -1 / 2, 1 / 2)])
+@pytest.mark.parametrize(
+    ("widest", "seed", "spreads"), [(0, 0, (0.02, 0.04)), (1, 2, (0.002,)), (2, 0, (0.2, 0))]
+)
+def test_the_error_is_that_of_a_two_way_table_and_counts_nothing_twice(weights, known, widest, seed, spreads):
+    """Of a difference and of a contrast; known: scores of queries of each run, their means, or none."""
+    rows = methods(seed, (spreads * 4)[: len(weights)], mixed=0.15)
+    found = paired.contrast([(weight, FORMS[known](of)) for weight, of in zip(weights, rows)])
     over_queries = sum(weight * of.mean(axis=0) for weight, of in zip(weights, rows))
-    parts = [(over_queries.var(ddof=1) / 40, 39)]
+    queries, runs, rest = [(over_queries.var(ddof=1) / 50, 49)], [], []
     for weight, of in zip(weights, rows):
-        rest = of - of.mean(axis=0) - of.mean(axis=1, keepdims=True) + of.mean()
-        parts.append((weight**2 * of.mean(axis=1).var(ddof=1) / 6, 5))
-        parts.append((-(weight**2) * (rest**2).sum() / (5 * 39) / 240, 5 * 39))
-    # Of all parts, of the queries alone and of the runs alone: the widest.
-    halves = []
-    for chosen in (parts, parts[:1], parts[1::2]):
+        apart = of - of.mean(axis=0) - of.mean(axis=1, keepdims=True) + of.mean()
+        runs.append((weight**2 * of.mean(axis=1).var(ddof=1) / 5, 4))
+        rest.append((-(weight**2) * (apart**2).sum() / (4 * 49) / 250, 4 * 49))
+    queries, rest = ([] if known == "none" else queries), (rest if known == "each run" else [])
+    # Of all parts, of the queries alone and of the runs alone: the widest, each in some case.
+    halves, p = [], []
+    for chosen in filter(None, (queries + runs + rest, queries, runs)):
         total = sum(part for part, _ in chosen)
         freedom = total**2 / sum(part**2 / of for part, of in chosen)
         halves.append(stats.t.isf(0.025, freedom) * math.sqrt(total))
+        p.append(2 * stats.t.sf(abs(over_queries.mean()) / math.sqrt(total), freedom))
+    assert known != "each run" or np.argmax(halves) == widest
     assert found.high - found.mean == pytest.approx(max(halves), rel=1e-9)
+    assert found.mean - found.low == pytest.approx(max(halves), rel=1e-9)
+    assert found.p == pytest.approx(max(p), rel=1e-9)
+    # More runs lessen the error by the variance of one, and not below that of the queries.
+    assert found.variance == pytest.approx(5 * sum(part for part, _ in runs))
+    assert found.fixed == pytest.approx(sum(part for part, _ in queries + rest))
 
 
 def test_folds_of_other_sizes_are_not_paired():
