@@ -9,7 +9,6 @@ from datasets.affinity import Affinity, check, check_spec, make, neighbours
 from datasets.affinity.distance_levels import MOST_PAIRS
 from datasets.description import Description
 from tests.tiebench.refusals import refused
-from tiebench.scoring import score_codes
 
 GENERATOR = np.random.default_rng(8)
 CLASSES = GENERATOR.integers(0, 5, 60)
@@ -73,22 +72,6 @@ def test_thresholds_against_plain_percentiles(count):
     block = affinity.block(training, training)[np.triu_indices(count, 1)]
     for percentile, level in zip(LEVELS["percentiles"], LEVELS["levels"]):
         assert abs((block >= level).sum() - percentile / 100 * len(block)) <= 0.5 + 1e-9
-
-
-def test_distance_levels_against_plain_loops():
-    features = np.random.default_rng(5).normal(size=(60, 3)).astype(np.float32)
-    spec = {"kind": "distance_levels", "percentiles": [60, 30, 10], "levels": [1, 3, 4]}
-    affinity = make(spec, CLASSES, features, np.arange(30))
-
-    def plain(row: int, column: int) -> int:
-        distance = np.linalg.norm(features[row].astype(float) - features[column].astype(float))
-        level = 0
-        for threshold, value in zip(affinity.thresholds, spec["levels"]):  # from the largest threshold on
-            if distance <= threshold:
-                level = value
-        return level
-
-    np.testing.assert_array_equal(affinity.block(ROWS, COLUMNS), pairs(plain))
 
 
 def test_known_thresholds_on_a_line():
@@ -175,26 +158,6 @@ def test_neighbours_against_sorted_distances(distance, k, monkeypatch):
     assert np.array_equal(again.block(query, database), made.block(query, database))
     with pytest.raises(ValueError, match="neighbours of another k, distance or split"):
         make({"kind": "neighbours", "k": k + 1}, None, points, measured=made.metadata(), **split)
-
-
-def test_recall_of_codes_counts_the_neighbours_found():
-    """recall@K of a protocol of neighbours is the share of true neighbours among the first K, by 6.7 of the
-    definitions: with ties broken in all ways."""
-    generator = np.random.default_rng(0)
-    points = generator.normal(size=(50, 6)).astype(np.float32)
-    query, database = np.arange(10), np.arange(10, 50)
-    made = make({"kind": "neighbours", "k": 5}, None, points, query=query, database=database)
-    codes = np.packbits(points > 0, axis=1)
-    scores = score_codes(codes[query], codes[database], 6, made.scoring(query, database), at=[7])
-    true = plain_neighbours(points.astype(float), query, database, 5)
-    for row in query:
-        distances = np.bitwise_count(codes[database] ^ codes[row]).sum(axis=1)
-        relevant = np.isin(database, list(true[row]))
-        recalls = [relevant[np.lexsort((sign * relevant, distances))][:7].mean() * 7 / 5 for sign in (1, -1)]
-        some = [relevant[np.lexsort((generator.random(40), distances))][:7].sum() / 5 for _ in range(1500)]
-        assert scores.per_query["recall@7_min"][row] == pytest.approx(recalls[0])
-        assert scores.per_query["recall@7_max"][row] == pytest.approx(recalls[1])
-        assert scores.per_query["recall@7"][row] == pytest.approx(np.mean(some), abs=0.03)
 
 
 FEATURES = np.random.default_rng(0).normal(size=(60, 4))

@@ -158,39 +158,6 @@ def test_per_label_ties_of_frequency_go_to_the_lower_column():
     assert draw(spec, described(labels), 7).fingerprint == columns.fingerprint
 
 
-def test_per_label_sampler_against_a_plain_one():
-    """Means over seeds of the labels that come along, against a plain loop with Python's own generator."""
-    import random
-
-    def plain(seed: int) -> np.ndarray:
-        dice, chosen, training = random.Random(seed), set(), []
-        holds = [np.flatnonzero(column).tolist() for column in LABELS.labels.T]
-        for column in sorted(range(5), key=lambda c: (-len(holds[c]), c)):
-            candidates = [row for row in holds[column] if row not in chosen]
-            drawn = dice.sample(candidates, 60)
-            chosen.update(drawn)
-            training += drawn[10:]
-        return LABELS.labels[training].sum(axis=0)
-
-    spec = {"kind": "per_label", "query": 10, "training": 50}
-    ours = np.array([LABELS.labels[draw(spec, LABELS, seed).training].sum(axis=0) for seed in range(150)])
-    theirs = np.array([plain(seed) for seed in range(150)])
-    error = np.sqrt(ours.var(axis=0, ddof=1) / 150 + theirs.var(axis=0, ddof=1) / 150)
-    assert (np.abs(ours.mean(axis=0) - theirs.mean(axis=0)) < 4.5 * error).all()
-
-
-def test_every_item_is_drawn_as_often_as_any_other():
-    """Each of 50 items is a query in one draw of five: chi-square of 600 draws, at its 1 - 1e-5 quantile."""
-    from scipy.stats import chi2
-
-    spec = {"kind": "random", "query": 10, "training": 5}
-    drawn = np.zeros(50)
-    for seed in range(600):
-        drawn[draw(spec, NONE, seed).query] += 1
-    # Without replacement within a draw the variance is smaller by (50 - 10) / 49.
-    assert ((drawn - 120) ** 2 / 120).sum() * 49 / 40 < chi2.ppf(1 - 1e-5, 49)
-
-
 @pytest.mark.parametrize(
     ("keys", "database", "training", "inside"),
     [
