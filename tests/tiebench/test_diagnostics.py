@@ -67,22 +67,6 @@ def test_health_is_brute_force(bits, kind):
     assert packed.as_dict() == found
 
 
-def test_uniform_codes_have_the_moments_of_the_binomial():
-    items, bits = 200_000, 12
-    database = np.random.default_rng(0).integers(0, 2, (items, bits)).astype(bool)
-    query = np.random.default_rng(1).integers(0, 2, (50, bits)).astype(bool)
-    found = tiebench.health(query, database)
-    assert found.distinct_codes == 2**bits
-    assert found.entropy == pytest.approx(bits, abs=0.02)
-    # A pair of items shares a code with probability 2^-12, or because it is one item.
-    assert found.effective_bits == pytest.approx(-math.log2(2**-bits + (1 - 2**-bits) / items), abs=0.01)
-    # Ranks 10, 100 and 1,000 of 48.8 items at distance 0, 586 at 1, and 3,222 at 2.
-    for rank, distance in ((10, 0), (100, 1), (1000, 2)):
-        assert found.ties[rank] == pytest.approx(items * math.comb(bits, distance) / 2**bits, rel=0.05)
-    assert found.nearest == {0: 1.0, 1: 0.0, 2: 0.0}
-    assert found.correlation_mean == pytest.approx(math.sqrt(2 / (math.pi * items)), rel=0.3)
-
-
 def test_the_range_of_ap_is_a_share_of_it():
     classes = np.repeat(np.arange(8), [10, 20, 30, 40, 50, 60, 70, 120])
     given = np.eye(8, dtype=bool), np.eye(8, dtype=bool)[classes], np.arange(8)

@@ -8,8 +8,6 @@ from refusals import refused
 
 from tiebench.affinities import SparseJudgements
 from tiebench.codes.packing import pack
-from tiebench.counting.histograms import joint_histograms
-from tiebench.rankings import exact
 from tiebench.search.rescoring import (
     asymmetric_similarity,
     estimated_similarity,
@@ -80,24 +78,6 @@ def check_all_choices(found, distances, affinity, scores, candidates):
             assert values.expected[q] == pytest.approx(np.mean(expected), abs=1e-12), name
             assert values.minimum[q] == pytest.approx(min(expected), abs=1e-12), name
             assert values.maximum[q] == pytest.approx(max(expected), abs=1e-12), name
-
-
-def test_with_all_candidates_it_is_the_better_ranking_and_with_distances_the_ranking_of_codes():
-    """Two identities at a size beyond enumeration: c = N, and recall@c whatever the better score is."""
-    rng = np.random.default_rng(0)
-    query, database = rng.integers(0, 2, (20, 12)), rng.integers(0, 2, (500, 12))
-    affinity = (rng.random((20, 500)) < 0.02).astype(int)
-    judged = judgements_of(affinity)
-    scores = rng.normal(size=affinity.shape)
-    codes = pack(query), pack(database)
-    whole = rescored(*codes, 12, judged, lambda q, items: scores[q, items], 500, (10,))
-    ranked = exact.ndcg(ranked_histograms(scores, affinity, judged.levels), 10)
-    assert all(np.allclose(values, ranked.expected, atol=1e-12) for values in whole["ndcg@10"])
-    found = rescored(*codes, 12, judged, lambda q, items: scores[q, items], 40, (40,))["recall@40"]
-    by_codes = exact.precision(joint_histograms(*codes, 12, judged), 40)
-    relevant = affinity.sum(axis=1)
-    for one, other in zip(found, by_codes):
-        assert np.allclose(one, np.where(relevant > 0, 40 * other / np.maximum(relevant, 1), 0), atol=1e-9)
 
 
 def test_asymmetric_and_estimated_similarities_are_plain_sums_and_equal_items_tie():

@@ -1,8 +1,7 @@
-"""Scores of codes against plain counts and rankings, query by query, and scikit-learn's NDCG."""
+"""Scores of codes of several queries, and curves, against those of each query and plain counts."""
 
 import numpy as np
 import pytest
-from sklearn.metrics import ndcg_score
 
 from tiebench import scoring
 from tiebench.affinities import EqualLabels, SharedLabels
@@ -18,35 +17,20 @@ def codes_and_labels(queries=9, items=40, bits=6, labels=4):
     return codes, tags
 
 
-def by_hand(codes, tags, at):
-    """Metric name -> (Q,): scikit-learn's NDCG, which averages over ties, and what can be counted."""
-    distances = (codes[0][:, None] != codes[1]).sum(axis=2)
-    affinity = tags[0].astype(int) @ tags[1].T.astype(int)
-    empty = ~affinity.any(axis=1)
-    values = {}
-    for name, cut in (("ndcg", None), (f"ndcg@{at}", at)):
-        found = [ndcg_score([2.0**a - 1], [-d.astype(float)], k=cut) for a, d in zip(affinity, distances)]
-        values[name] = np.where(empty, 1, found)
-    near = distances <= 2
-    values["precision_radius_2"] = ((affinity > 0) & near).sum(axis=1) / np.maximum(near.sum(axis=1), 1)
-    # Of 400 random orders, the lowest and the highest number of relevant items before the cut are met.
-    generator = np.random.default_rng(0)
-    hits = []
-    for _ in range(400):
-        order = np.lexsort((generator.random(distances.shape), distances), axis=1)[:, :at]
-        hits.append((np.take_along_axis(affinity, order, axis=1) > 0).mean(axis=1))
-    values |= {f"precision@{at}_min": np.min(hits, axis=0), f"precision@{at}_max": np.max(hits, axis=0)}
-    return values
-
-
 @pytest.mark.parametrize("at_once", [1, 2, 4, 9, 512])
-def test_scores_are_those_counted_query_by_query(at_once, monkeypatch):
-    monkeypatch.setattr(scoring, "_CELLS_AT_ONCE", 7 * at_once + 6)
+def test_scores_are_those_of_each_query_alone(at_once, monkeypatch):
+    """test_definitions.py has those of a query; here they are computed some queries at a time."""
     codes, tags = codes_and_labels()
-    scores = score_codes(*map(pack, codes), 6, SharedLabels(*tags), at=(3,))
-    for name, expected in by_hand(codes, tags, 3).items():
-        assert scores.per_query[name] == pytest.approx(expected, abs=1e-12), name
-        assert scores.means[name] == pytest.approx(expected.mean(), abs=1e-12)
+    query, database = map(pack, codes)
+    alone = [
+        score_codes(query[[q]], database, 6, SharedLabels(tags[0][[q]], tags[1]), at=(3,)) for q in range(9)
+    ]
+    monkeypatch.setattr(scoring, "_CELLS_AT_ONCE", 7 * at_once + 6)
+    scores = score_codes(query, database, 6, SharedLabels(*tags), at=(3,))
+    for name, found in scores.per_query.items():
+        expected = [one.per_query[name][0] for one in alone]
+        assert found == pytest.approx(expected, abs=1e-12), name
+        assert scores.means[name] == pytest.approx(np.mean(expected), abs=1e-12)
     assert (scores.means["queries"], scores.means["database"], scores.means["bits"]) == (9, 40, 6)
     assert scores.means["queries_without_relevant"] == 2  # one of them made so
 
