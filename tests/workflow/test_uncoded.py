@@ -1,46 +1,13 @@
 """Scores of the features themselves: against all orders of tied items, and as a row of tables."""
 
-import itertools
-import math
-
 import numpy as np
 import pytest
 
+from tiebench import score_array
 from workflow.stages import uncoded
 from workflow.stages.uncoded import cosine_scores
 
 from conftest import class_vectors, read_json  # isort: skip
-
-
-def orders(similarity):
-    """All rankings of the items that a similarity allows."""
-    ties = [np.flatnonzero(similarity == value) for value in np.unique(similarity)[::-1]]
-    for chosen in itertools.product(*(itertools.permutations(tie) for tie in ties)):
-        yield [item for tie in chosen for item in tie]
-
-
-def average_precision(relevant, at):
-    ranks = np.flatnonzero(relevant[:at]) + 1
-    return sum((k + 1) / rank for k, rank in enumerate(ranks)) / len(ranks) if len(ranks) else 0.0
-
-
-def ndcg(affinity):
-    def gain(values):
-        return sum((2.0**value - 1) / math.log2(rank + 2) for rank, value in enumerate(values))
-
-    best = gain(sorted(affinity, reverse=True))
-    return gain(affinity) / best if best else 1.0
-
-
-def brute_force(similarity, affinity, at):
-    """Means over orders, then over queries: of AP, AP@K and NDCG."""
-    found = {"ap": [], f"ap@{at}": [], "ndcg": []}
-    for one, of in zip(similarity, affinity, strict=True):
-        each = [of[order] for order in orders(one)]
-        found["ap"].append(np.mean([average_precision(values > 0, None) for values in each]))
-        found[f"ap@{at}"].append(np.mean([average_precision(values > 0, at) for values in each]))
-        found["ndcg"].append(np.mean([ndcg(values) for values in each]))
-    return {name: np.mean(values) for name, values in found.items()}
 
 
 @pytest.fixture
@@ -62,8 +29,12 @@ def test_scores_are_the_means_over_all_orders_of_equal_similarities(problem):
     similarity = (rows[query] @ rows[database].T).astype(np.float32)
     assert any(len(np.unique(one)) < len(one) for one in similarity)
     found = cosine_scores(features, query, database, affinity, (0, 1, 3), at=[3])
-    for name, value in brute_force(similarity, affinity(query, database), 3).items():
-        assert found[name] == pytest.approx(value, abs=1e-9), name
+    # Compared with all orders in tests/tiebench/test_runs.py; every query has a relevant item.
+    settings = {"gains": "exponential", "ap_at_normaliser": "hits", "without_relevant": "skip"}
+    expected = score_array(similarity, affinity(query, database), ["ap", "ap@3", "ndcg"], **settings)
+    assert len(expected.queries) == len(query)
+    for name in expected.per_query:
+        assert found[name] == pytest.approx(expected.means[name], abs=1e-9), name
     assert found["ap_min"] < found["ap"] < found["ap_max"]
 
 
@@ -98,6 +69,11 @@ def test_features_that_are_not_finite_are_refused(problem):
     features[15, 0] = np.nan
     with pytest.raises(ValueError, match="NaN or infinite"):
         cosine_scores(features, *rest, (0, 1, 3))
+
+
+def average_precision(relevant, at):
+    ranks = np.flatnonzero(relevant[:at]) + 1
+    return sum((k + 1) / rank for k, rank in enumerate(ranks)) / len(ranks) if len(ranks) else 0.0
 
 
 def test_a_table_that_asks_for_it_has_a_row_of_the_features(laboratory, tiny):
