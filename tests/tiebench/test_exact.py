@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.stats import hypergeom
-from sklearn.metrics import ndcg_score
+from sklearn.metrics import average_precision_score, ndcg_score
 from test_orders import histogram
 
 from tiebench.counting.histograms import JointHistograms
@@ -70,6 +70,18 @@ def test_one_tie_has_a_closed_form(items, relevant, at):
     slope = (cut * relevant / items - 1) / (cut - 1)
     expected = slope + (1 - slope) * np.sum(1 / np.arange(1, cut + 1)) / cut
     assert exact.average_precision(joint, at).expected[0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_ap_equals_scikit_learn_where_nothing_is_tied():
+    rng = np.random.default_rng(0)
+    relevant = rng.random(200) < 0.3
+    distances = rng.permutation(200)
+    joint = histogram(list(zip(distances, relevant.astype(int))), 200)
+    theirs = average_precision_score(relevant, -distances)
+    for value in exact.average_precision(joint):
+        assert value[0] == pytest.approx(theirs, abs=1e-12)
+    for lowest, highest in [exact.ndcg(joint)[1:], exact.average_precision(joint, 50)[1:]]:
+        assert lowest == pytest.approx(highest, abs=1e-12)
 
 
 def test_known_values():

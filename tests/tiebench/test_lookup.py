@@ -76,6 +76,33 @@ def test_neighbours_are_searched_to_the_smallest_radius_that_holds_them(bits, ta
         assert cost.distinct[row] == np.any(near, axis=0).sum()
 
 
+def in_clusters(generator, centres, items):
+    """Packed 32-bit codes that share buckets: each a centre with 6 % of its bits flipped."""
+    flips = np.packbits(generator.random((items, 32)) < 0.06, axis=1)
+    return flips ^ centres[generator.integers(0, len(centres), items)]
+
+
+@pytest.mark.parametrize("flips", [0, 1, 2])
+@pytest.mark.parametrize("tables", [1, 4])
+def test_counts_are_those_of_faiss(tables, flips):
+    faiss = pytest.importorskip("faiss")
+    generator = np.random.default_rng(flips)
+    centres = generator.integers(0, 256, (20, 4), np.uint8)
+    database, query = in_clusters(generator, centres, 3000), in_clusters(generator, centres, 40)
+    index = faiss.IndexBinaryHash(32, 32) if tables == 1 else faiss.IndexBinaryMultiHash(32, 4, 8)
+    index.nflip = flips
+    index.add(database)
+    radius = tables * (flips + 1) - 1  # the largest at which every table is searched so far
+    faiss.cvar.indexBinaryHash_stats.reset()
+    limits, _, _ = index.range_search(query, radius + 1)  # FAISS excludes its radius
+    counted = faiss.cvar.indexBinaryHash_stats
+    cost = lookup_cost(query, database, 32, radius=radius, tables=tables)
+    assert cost.distinct.sum() == counted.ndis > 40
+    np.testing.assert_array_equal(cost.within, np.diff(limits.astype(np.int64)))
+    if tables > 1:  # with one table FAISS does not count the empty buckets
+        assert sum(cost.buckets) == counted.nlist + counted.n0
+
+
 def test_numbers_of_buckets_are_sums_of_binomials():
     assert [bucket_count(48, radius) for radius in (0, 1, 2)] == [1, 49, 1 + 48 + 1128]
     assert bucket_count(128, 128) == 2**128  # beyond 64 bits
