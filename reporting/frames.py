@@ -3,7 +3,7 @@
 import io
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -14,28 +14,29 @@ from reporting.tables.runs import Results, Run, ScoreCell, collapsed_runs
 from reporting.tables.titles import LEADERBOARD, UNCODED
 from tiebench.paired import CONFIDENCE
 
-COLUMNS = (
-    "table",
-    "protocol",
-    "metric",
-    "method",
-    "bits",
-    "seeds",
-    "mean",
-    "std",
-    "ci_low",
-    "ci_high",
-    "published",
-    "difference",
-    "status",
-    "reason",
-    "sees",
-    "collapsed",
-    "trials",
-    "budget",
-)
-COUNTS = ("bits", "seeds", "collapsed", "trials")
-NUMBERS = ("mean", "std", "ci_low", "ci_high", "published", "difference")
+# Columns of `tidy` -> their kinds, as pandas calls them.
+KINDS = {
+    "table": "str",
+    "protocol": "str",
+    "metric": "str",
+    "method": "str",
+    "bits": "int64",
+    "seeds": "int64",
+    "mean": "float64",
+    "std": "float64",
+    "ci_low": "float64",
+    "ci_high": "float64",
+    "published": "float64",
+    "difference": "float64",
+    "status": "str",
+    "reason": "str",
+    "sees": "str",
+    "collapsed": "int64",
+    "trials": "int64",
+    "budget": "str",
+}
+# What stands for nothing in a column of a kind.
+NOTHING: dict[str, Any] = {"str": "", "float64": math.nan, "int64": 0, "Int64": pd.NA}
 # The column of the wide frame that is not a score.
 FROM_LEADERBOARD = "from_leaderboard"
 
@@ -111,7 +112,7 @@ def tidy(table: Table, results: Results) -> pd.DataFrame:
             )
         score = results.uncoded.get(group.protocol, {}).get(group.metric)
         rows += [] if score is None else _uncoded_rows(table, group, float(score))
-    return typed(pd.DataFrame(rows, columns=list(COLUMNS)), NUMBERS, COUNTS)
+    return pd.DataFrame(rows, columns=list(KINDS)).astype(KINDS)
 
 
 def _uncoded_rows(table: Table, group: Group, score: float) -> list[dict]:
@@ -119,10 +120,14 @@ def _uncoded_rows(table: Table, group: Group, score: float) -> list[dict]:
         raise ValueError(
             f"uncoded features of {group.protocol}: {group.metric} is {score}, not a finite number"
         )
-    plain: dict[str, Any] = {**dict.fromkeys(COLUMNS, ""), **dict.fromkeys(NUMBERS, math.nan)}
-    plain |= {"table": table.name, "protocol": group.protocol, "metric": group.metric}
-    plain |= {"method": UNCODED, "mean": score, "status": UNCODED} | dict.fromkeys(COUNTS[1:], 0)
-    return [plain | {"bits": bits} for bits in group.bits]
+    row = empty_row(KINDS) | {"table": table.name, "protocol": group.protocol, "metric": group.metric}
+    row |= {"method": UNCODED, "mean": score, "status": UNCODED}
+    return [row | {"bits": bits} for bits in group.bits]
+
+
+def empty_row(kinds: Mapping[str, str]) -> dict[str, Any]:
+    """A row that has nothing. kinds: of its columns."""
+    return {name: NOTHING[kind] for name, kind in kinds.items()}
 
 
 def uncoded_in(tidy_frame: pd.DataFrame, of: Iterable[Group]) -> bool:
@@ -206,36 +211,17 @@ def to_csv(frame: pd.DataFrame) -> str:
     return frame.to_csv(index=False, lineterminator="\n")
 
 
-def from_csv(text: str) -> pd.DataFrame:
-    """The frame of `tidy` that `to_csv` wrote: the same dtypes, the same bits of every float.
+def from_csv(text: str, kinds: Mapping[str, str] = KINDS) -> pd.DataFrame:
+    """The frame that `to_csv` wrote: the same dtypes, the same bits of every float. kinds: of its columns.
 
     Raises ValueError for a file of other columns.
     """
-    return read_csv(text, COLUMNS, NUMBERS, COUNTS)
-
-
-def typed(
-    frame: pd.DataFrame, numbers: Iterable[str], counts: Iterable[str], integers: Iterable[str] = ()
-) -> pd.DataFrame:
-    """A frame of texts, floats, NaN for none, `counts` as int64 and `integers` as Int64, <NA> for none."""
-    kinds = dict.fromkeys(frame.columns, "str") | dict.fromkeys(numbers, "float64")
-    return frame.astype(kinds | dict.fromkeys(counts, "int64") | dict.fromkeys(integers, "Int64"))
-
-
-def read_csv(
-    text: str,
-    columns: Sequence[str],
-    numbers: Iterable[str] = (),
-    counts: Iterable[str] = (),
-    integers: Iterable[str] = (),
-) -> pd.DataFrame:
-    """What `to_csv` wrote, as of `typed`. Raises ValueError for a file of other columns."""
     frame = pd.read_csv(io.StringIO(text), dtype="str", keep_default_na=False)
-    if tuple(frame.columns) != tuple(columns):
+    if list(frame.columns) != list(kinds):
         raise ValueError(f"its columns are {', '.join(frame.columns)}")
     # Python's float rounds correctly; that of read_csv does so in some versions only.
-    for column in numbers:
-        frame[column] = [float(value) if value else math.nan for value in frame[column]]
-    for column in integers:
-        frame[column] = [int(value) if value else pd.NA for value in frame[column]]
-    return typed(frame, numbers, counts, integers)
+    readers: dict[str, Callable[[str], Any]] = {"float64": float, "Int64": int}
+    for column, kind in kinds.items():
+        if read := readers.get(kind):
+            frame[column] = [read(value) if value else NOTHING[kind] for value in frame[column]]
+    return frame.astype(kinds)

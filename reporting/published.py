@@ -72,9 +72,9 @@ def read(name: str, results: str | Path = "results") -> Published:
     table = published_table(name, results)
     parsers: dict[str, tuple[str, Callable[[str], Any]]] = {
         ".tidy.csv": ("tidy", frames.from_csv),
-        ".statistics.csv": ("compared", columns.from_csv),
+        ".statistics.csv": ("compared", lambda text: frames.from_csv(text, columns.KINDS)),
         ".claims.csv": ("judged", lambda text: verdicts.from_csv(text, table.claims)),
-        ".health.csv": ("health", health.from_csv),
+        ".health.csv": ("health", lambda text: frames.from_csv(text, health.KINDS)),
     }
     files: dict[str, str] = {}
     parsed: dict[str, Any] = {}

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 
 import pandas as pd
 
+from reporting import frames
 from reporting.claims import kinds, tie_ranges
 from reporting.claims.cells import ClaimCells, as_list
 from reporting.claims.tested import LOST
-from reporting.frames import read_csv
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
 from tiebench.messages import did_you_mean
@@ -118,7 +118,7 @@ def from_csv(text: str, claims_files: Iterable[Mapping]) -> list[dict]:
 
     Raises ValueError for columns of another version, and for claims that the files do not have.
     """
-    frame = read_csv(text, (*WORDS, *NUMBERS, *ENDS))
+    frame = frames.from_csv(text, dict.fromkeys((*WORDS, *NUMBERS, *ENDS), "str"))
     claims = {(file["source"], claim["id"]): claim for file in claims_files for claim in file["claims"]}
     result: dict[tuple, dict] = {}
     for row in frame.to_dict(orient="records"):

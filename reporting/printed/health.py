@@ -4,7 +4,6 @@ import math
 
 import pandas as pd
 
-from reporting.frames import read_csv, typed
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
 from reporting.tables.titles import EN_DASH
@@ -32,9 +31,10 @@ NUMBERS = (
     "nearest_radius_2",
     "ap_range",
 )
-KEY = ("table", "protocol", "method", "bits", "seed")
-COLUMNS = (*KEY, "collapsed", "collapsed_epoch", *COUNTS, *NUMBERS)
-INTEGERS = ("collapsed_epoch", *COUNTS)
+KEY = {"table": "str", "protocol": "str", "method": "str", "bits": "int64", "seed": "int64"}
+# As of `frames.KINDS`.
+KINDS = KEY | {"collapsed": "str", "collapsed_epoch": "Int64"} | dict.fromkeys(COUNTS, "Int64")
+KINDS |= dict.fromkeys(NUMBERS, "float64")
 
 # Heading, what it means, column and decimals of the printed tables.
 PRINTED = (
@@ -67,17 +67,11 @@ def frame(table: Table, results: Results) -> pd.DataFrame:
             health = run.health
             if not health or run.from_leaderboard:
                 continue
-            row = dict(zip(KEY, (table.name, protocol, method, bits, seed), strict=True))
-            row |= {name: health.get(name) for name in (*INTEGERS, *NUMBERS)}
-            row |= {"collapsed": run.collapsed}
+            row = {name: health.get(name) for name in KINDS} | {"collapsed": run.collapsed}
+            row |= dict(zip(KEY, (table.name, protocol, method, bits, seed), strict=True))
             row |= {"ones_lowest": min(health["ones"]), "ones_highest": max(health["ones"])}
             rows.append(row)
-    return typed(pd.DataFrame(rows, columns=list(COLUMNS)), NUMBERS, KEY[3:], INTEGERS)
-
-
-def from_csv(text: str) -> pd.DataFrame:
-    """The frame that `frames.to_csv` wrote. Raises ValueError for a file of other columns."""
-    return read_csv(text, COLUMNS, NUMBERS, KEY[3:], INTEGERS)
+    return pd.DataFrame(rows, columns=list(KINDS)).astype(KINDS)
 
 
 def rows(table: Table, health: pd.DataFrame | None) -> list[dict]:

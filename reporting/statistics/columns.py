@@ -4,14 +4,12 @@ See `tiebench.paired` for the test. A mark says what is not known; no mark and n
 are equal.
 """
 
-import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from reporting.frames import read_csv, typed
+from reporting.frames import empty_row
 from reporting.statistics.samples import Pair, against, all_pairs, sample
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
@@ -27,29 +25,28 @@ from tiebench.paired import (
     seeds_needed,
 )
 
-COLUMNS = (
-    "table",
-    "protocol",
-    "metric",
-    "method",
-    "bits",
-    "queries",
-    "seeds",
-    "mean",
-    "ci_low",
-    "ci_high",
-    "best",
-    "difference",
-    "difference_low",
-    "difference_high",
-    "over",
-    "p",
-    "p_adjusted",
-    "seeds_needed",
-    "verdict",
-)
-NUMBERS = ("mean", "ci_low", "ci_high", "difference", "difference_low", "difference_high", "p", "p_adjusted")
-COUNTS = ("bits", "queries", "seeds")
+# As of `frames.KINDS`.
+KINDS = {
+    "table": "str",
+    "protocol": "str",
+    "metric": "str",
+    "method": "str",
+    "bits": "int64",
+    "queries": "int64",
+    "seeds": "int64",
+    "mean": "float64",
+    "ci_low": "float64",
+    "ci_high": "float64",
+    "best": "str",
+    "difference": "float64",
+    "difference_low": "float64",
+    "difference_high": "float64",
+    "over": "str",
+    "p": "float64",
+    "p_adjusted": "float64",
+    "seeds_needed": "Int64",
+    "verdict": "str",
+}
 # Besides TOO_FEW.
 BEST, WORSE, UNDECIDED = "best", "worse", "undecided"
 MARKS = {TOO_FEW: "?s", UNDECIDED: "?"}
@@ -106,13 +103,12 @@ def comparisons(
             continue
         competing = {method for method in cells if table.competes(method, column[0])}
         found[column] = _column(column, cells, competing, resamples, (pairs or {}).get(column))
-    empty: dict[str, Any] = {**dict.fromkeys(COLUMNS, ""), **dict.fromkeys(NUMBERS, math.nan)}
-    empty |= dict.fromkeys(COUNTS, 0) | {"table": table.name, "seeds_needed": pd.NA}
+    empty = empty_row(KINDS) | {"table": table.name}
     rows = []
     for protocol, metric, method, bits in in_order:
         cell = {"protocol": protocol, "metric": metric, "method": method, "bits": bits}
         rows.append(empty | cell | found.get((protocol, metric, bits), {}).get(method, {}))
-    return typed(pd.DataFrame(rows, columns=list(COLUMNS)), NUMBERS, COUNTS, ["seeds_needed"])
+    return pd.DataFrame(rows, columns=list(KINDS)).astype(KINDS)
 
 
 def _column(
@@ -172,14 +168,6 @@ def _column(
 def best_of(means: Mapping[str, float], metric: str) -> str:
     """The method of the best mean, by the direction of the metric; of equals the first."""
     return (max if resolve(metric)[0].higher_is_better else min)(means, key=means.__getitem__)
-
-
-def from_csv(text: str) -> pd.DataFrame:
-    """The frame of `comparisons` that `frames.to_csv` wrote: the same dtypes, the same bits of every float.
-
-    Raises ValueError where the columns are not those of this version.
-    """
-    return read_csv(text, COLUMNS, NUMBERS, COUNTS, ["seeds_needed"])
 
 
 # -- marks ----------------------------------------------------------------------------------------

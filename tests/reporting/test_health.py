@@ -42,9 +42,9 @@ def test_one_row_per_run_and_the_same_bits_read_back():
     assert frame["collapsed_epoch"].isna().tolist() == [True, True, True, False, False, True]
     assert frame["correlation_mean"].isna().all() and frame["classes"].isna().all()
     assert set(frame["ones_lowest"]) == {0.25} and set(frame["ones_highest"]) == {0.75}
-    assert health.from_csv(frames.to_csv(frame)).equals(frame)
+    assert frames.from_csv(frames.to_csv(frame), health.KINDS).equals(frame)
     with pytest.raises(ValueError, match="its columns are a"):
-        health.from_csv("a\n1\n")
+        frames.from_csv("a\n1\n", health.KINDS)
 
 
 def test_printed_rows_are_means_over_seeds_with_the_seeds_that_collapsed():

@@ -51,7 +51,7 @@ def test_all_blocks_load_together():
 
 
 def test_the_columns_verdicts_and_marks_are_those_of_the_code():
-    assert first_cells(section("Columns")) == list(columns.COLUMNS)
+    assert first_cells(section("Columns")) == list(columns.KINDS)
     verdicts = {columns.BEST, columns.WORSE, columns.UNDECIDED, *columns.MARKS}
     for verdict in verdicts:
         assert f"`{verdict}`" in section("Columns")
