@@ -1,12 +1,11 @@
 """The cells of a table that a claim looks at, with the scores of their runs."""
 
-import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from reporting.statistics.samples import sample
 from reporting.tables.model import Table
-from reporting.tables.runs import Results, collapsed_runs
+from reporting.tables.runs import Results, ScoreCell, collapsed_runs
 from tiebench.leaderboards import rate_words
 from tiebench.messages import joined
 from tiebench.metrics import label
@@ -23,22 +22,24 @@ class ClaimCells:
     def __init__(self, table: Table, results: Results, claim: Mapping):
         self.table = table
         self.results = results
-        self.everything: dict[tuple, None] = {}
         where = claim.get("where") or {}
-        named = {name for key in ("method", "methods", "others") for name in as_list(claim.get(key, ()))}
-        named.update(as_list(where.get("methods", ())))
         sides = [claim.get(key) or {} for key in ("left", "right")]
-        named.update(name for side in sides for name in as_list(side.get("method", ())))
-        for group in table.groups:
-            compared = [one for one in group.methods if one in named or table.competes(one, group.protocol)]
-            for bits, method in itertools.product(group.bits, compared):
-                self.everything[group.protocol, group.metric, bits, method] = None
+        asked = [claim.get(key, ()) for key in ("method", "methods", "others")]
+        asked += [where.get("methods", ()), *(side.get("method", ()) for side in sides)]
+        named = {name for one in asked for name in as_list(one)}
+        self.everything: dict[ScoreCell, None] = {
+            group.cell(method, bits): None
+            for group in table.groups
+            for bits in group.bits
+            for method in group.methods
+            if method in named or table.competes(method, group.protocol)
+        }
         cells = [
             cell
             for cell in self.everything
             if all(
                 value in as_list(where.get(key, value))
-                for key, value in zip(("protocol", "metric", "bits", "methods"), cell, strict=True)
+                for key, value in zip(("protocol", "metric", "methods", "bits"), cell, strict=True)
             )
         ]
         stated = [cell for cell in cells if cell[0] in claim["stated_for"]]
@@ -46,8 +47,8 @@ class ClaimCells:
         cells = stated or cells
         if metric := claim.get("metric"):
             found = [
-                (protocol, metric, bits, method)
-                for protocol, shown, bits, method in cells
+                (protocol, metric, method, bits)
+                for protocol, shown, method, bits in cells
                 if shown == metric
                 or (_measure(shown) == _measure(metric) and results.scores(protocol, metric, method, bits))
             ]
@@ -57,35 +58,35 @@ class ClaimCells:
 
     def absent(self, methods: Iterable[str]) -> list[str]:
         """Titles of those methods that are in none of the cells."""
-        known = {method for *_, method in self.cells}
+        known = {method for _, _, method, _ in self.cells}
         return [self.title(method) for method in methods if method not in known]
 
     def columns(self) -> dict[tuple[str, str, int], list[str]]:
         """(protocol, metric, bits) -> methods, in the order of the table."""
         columns: dict[tuple[str, str, int], list[str]] = {}
-        for protocol, metric, bits, method in self.cells:
+        for protocol, metric, method, bits in self.cells:
             columns.setdefault((protocol, metric, bits), []).append(method)
         return columns
 
-    def sample(
-        self, protocol: str, metric: str, bits: int, method: str, minus: str | None = None
-    ) -> tuple[Scores | None, str]:
+    def sample(self, cell: ScoreCell, minus: str | None = None) -> tuple[Scores | None, str]:
         """The scores of a cell, None where no seed has one, and why seeds have none, "" where all have.
 
         minus: another metric of the same runs, which is subtracted.
         """
+        protocol, metric, method, bits = cell
         runs = self.results.cell(protocol, method, bits)
         scores = sample(runs, metric, minus, self.table.style(method).external)
-        outcomes = self.results.outcomes(self.table, (protocol, metric, method, bits))
+        outcomes = self.results.outcomes(self.table, cell)
         lacking = {seed: reason for seed, (score, _, reason) in outcomes.items() if score is None}
         reasons = "; ".join(dict.fromkeys(lacking.values()))
         some = f"seed{'s' * (len(lacking) > 1)} {joined(lacking)}: " if lacking and scores else ""
         return scores, f"{self.title(method)}, {bits} bits: {some}{reasons}" if lacking else ""
 
-    def lost(self, protocol: str, metric: str, bits: int, method: str) -> dict[str, str]:
+    def lost(self, cell: ScoreCell) -> dict[str, str]:
         """The cell in words -> of how many of its scored seeds codes collapsed; {} for none."""
+        protocol, _, method, bits = cell
         runs = self.results.cell(protocol, method, bits)
-        scored = [runs[seed] for seed in self.results.scores(protocol, metric, method, bits)]
+        scored = [runs[seed] for seed in self.results.scores(*cell)]
         words = rate_words(collapsed_runs(scored), len(scored), bool(self.table.folds.get(protocol)))
         several = len({group.protocol for group in self.table.groups}) > 1
         place = f" on {self.place(protocol)}" if several else ""

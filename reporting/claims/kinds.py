@@ -1,11 +1,15 @@
 """Kinds of claims that tests decide: a method is best, a side is above another, gains shrink with bits."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from reporting.claims.cells import ClaimCells, as_list, metric_words
-from reporting.claims.tested import Comparison, decide
+from reporting.claims.tested import Comparison, Side, decide
+from reporting.tables.runs import RunCell, ScoreCell
 from tiebench.messages import joined
+
+# Cells of a side, with their weights.
+Terms = Sequence[tuple[float, ScoreCell]]
 
 
 def best(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
@@ -34,11 +38,27 @@ def _pairs(claim: Mapping, cells: ClaimCells) -> tuple[list[tuple], list[str]]:
 
 
 def _two_methods(cells: ClaimCells, column: tuple[str, str, int], method: str, other: str) -> Comparison:
-    (left, no_left), (right, no_right) = (cells.sample(*column, name) for name in (method, other))
+    protocol, metric, bits = column
     words = f"{cells.title(method)} against {cells.title(other)}: {cells.place(*column)}"
-    reason = "; ".join(filter(None, (no_left, no_right)))
-    lost = cells.lost(*column, method), cells.lost(*column, other)
-    return Comparison(words, column, [(1.0, left)], [(1.0, right)], reason, lost=lost)
+    left, right = ([(1.0, (protocol, metric, name, bits))] for name in (method, other))
+    return _compared(cells, words, left, right)
+
+
+def _compared(
+    cells: ClaimCells, words: str, left: Terms, right: Terms, paired: Side | None = None
+) -> Comparison:
+    """A comparison of two sides. paired: left minus right run by run, where they are of the same codes."""
+    found = [[(weight, *cells.sample(cell)) for weight, cell in side] for side in (left, right)]
+    lost = [{name: of for _, cell in side for name, of in cells.lost(cell).items()} for side in (left, right)]
+    return Comparison(
+        words,
+        metric=left[0][1][1],
+        left=[(weight, scores) for weight, scores, _ in found[0]],
+        right=[(weight, scores) for weight, scores, _ in found[1]],
+        reason="; ".join(dict.fromkeys(why for side in found for *_, why in side if why)),
+        paired=paired,
+        lost=(lost[0], lost[1]),
+    )
 
 
 def side_above(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
@@ -46,62 +66,39 @@ def side_above(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]
 
     At least one of the two cells must be in the table; the other may be another score of the same runs.
     """
-    pairs: dict[tuple, None] = {}
+    pairs: dict[tuple[ScoreCell, ScoreCell], None] = {}
     for cell in cells.cells:
         for left, right in itertools.product(_side(cell, claim["left"]), _side(cell, claim["right"])):
-            known = [name in cells.everything for name in (left, right)]
-            if all(known):
+            unknown = [name for name in (left, right) if name not in cells.everything]
+            same_run = _run(left) == _run(right)
+            if not unknown or (len(unknown) == 1 and same_run and cells.results.scores(*unknown[0])):
                 pairs[left, right] = None
-            elif any(known) and _run(left) == _run(right):
-                protocol, metric, bits, method = right if known[0] else left
-                if cells.results.scores(protocol, metric, method, bits):
-                    pairs[left, right] = None
     comparisons = []
     for left, right in pairs:
-        (one, no_one), (two, no_two) = (cells.sample(*cell) for cell in (left, right))
-        words = " against ".join(_words(cells, cell, other) for cell, other in ((left, right), (right, left)))
-        same = [part for part, other in zip(_parts(cells, left), _parts(cells, right)) if part == other]
-        reason = "; ".join(dict.fromkeys(filter(None, (no_one, no_two))))
-        paired = None
-        if _run(left) == _run(right):
-            protocol, metric, bits, method = left
-            paired = [(1.0, cells.sample(protocol, metric, bits, method, minus=right[1])[0])]
-        title = f"{words}: {', '.join(same)}"
-        lost = cells.lost(*left), cells.lost(*right)
-        comparisons.append(Comparison(title, left[:3], [(1.0, one)], [(1.0, two)], reason, paired, lost))
+        parts = list(zip(_parts(cells, left), _parts(cells, right), strict=True))
+        one, other = (", ".join(both[side] for both in parts if both[0] != both[1]) for side in (0, 1))
+        same = ", ".join(part for part, another in parts if part == another)
+        same_run = _run(left) == _run(right)
+        paired = [(1.0, cells.sample(left, minus=right[1])[0])] if same_run else None
+        words = f"{one} against {other}: {same}"
+        comparisons.append(_compared(cells, words, [(1.0, left)], [(1.0, right)], paired))
     return decide(comparisons)
 
 
-def _side(cell: tuple, side: Mapping) -> list[tuple]:
+def _side(cell: ScoreCell, side: Mapping) -> list[ScoreCell]:
     """The cells that a side makes of one; a part with several values makes several."""
-    protocol, metric, bits, method = cell
-    return [
-        (p, m, bits, who)
-        for p, m, who in itertools.product(
-            as_list(side.get("protocol", protocol)),
-            as_list(side.get("metric", metric)),
-            as_list(side.get("method", method)),
-        )
-    ]
+    parts = (as_list(side.get(key, value)) for key, value in zip(("protocol", "metric", "method"), cell))
+    return [(*part, cell[3]) for part in itertools.product(*parts)]
 
 
-def _run(cell: tuple) -> tuple:
-    protocol, _, bits, method = cell
-    return protocol, bits, method
+def _run(cell: ScoreCell) -> RunCell:
+    protocol, _, method, bits = cell
+    return protocol, method, bits
 
 
-def _parts(cells: ClaimCells, cell: tuple) -> list[str]:
-    protocol, metric, bits, method = cell
+def _parts(cells: ClaimCells, cell: ScoreCell) -> list[str]:
+    protocol, metric, method, bits = cell
     return [cells.title(method), cells.place(protocol), metric_words(metric), f"{bits} bits"]
-
-
-def _words(cells: ClaimCells, cell: tuple, other: tuple) -> str:
-    """What of a cell's name differs from the other's."""
-    return ", ".join(
-        part
-        for part, another in zip(_parts(cells, cell), _parts(cells, other), strict=True)
-        if part != another
-    )
 
 
 def larger_gain_at_short_codes(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
@@ -120,34 +117,18 @@ def larger_gain_at_short_codes(claim: Mapping, cells: ClaimCells) -> tuple[list[
         long = sorted(bits for bits in lengths if bits > claim["up_to"])
         if not (short and long):
             continue
-        found = [
+        left, right = (
             [
-                (sign / len(part), *cells.sample(protocol, metric, bits, name))
+                (sign / len(part), (protocol, metric, name, bits))
                 for bits in part
                 for sign, name in ((1, method), (-1, other))
             ]
             for part in (short, long)
-        ]
-        left, right = ([(weight, scores) for weight, scores, _ in side] for side in found)
-        none, both = (
-            "; ".join(dict.fromkeys(why for side in sides for *_, why in side if why))
-            for sides in (found[:1], found)
         )
         gain = f"gain of {cells.title(method)} over {cells.title(other)} at {joined(short)} bits"
         place = cells.place(protocol, metric)
-        lost = [
-            {
-                name: rate
-                for bits in part
-                for one in (method, other)
-                for name, rate in cells.lost(protocol, metric, bits, one).items()
-            }
-            for part in (short, long)
-        ]
-        column = protocol, metric, short[0]
-        words = [f"{gain} against {other}: {place}" for other in ("none", f"{joined(long)} bits")]
         comparisons += [
-            Comparison(words[0], column, left, [], none, lost=(lost[0], {})),
-            Comparison(words[1], column, left, right, both, lost=(lost[0], lost[1])),
+            _compared(cells, f"{gain} against none: {place}", left, []),
+            _compared(cells, f"{gain} against {joined(long)} bits: {place}", left, right),
         ]
     return decide(comparisons, absent)

@@ -24,13 +24,13 @@ Side = Sequence[tuple[float, Scores | None]]
 class Comparison:
     """words: for people; left, right: what is compared; reason: which runs are missing.
 
-    column: (protocol, metric, bits) of the left side; its metric decides what is better. paired: left minus
-    right run by run, where both are scores of the same codes. lost: of either side, cells in words with how
-    many of their runs have collapsed codes, of those that have some.
+    metric: it decides what is better. paired: left minus right run by run, where both are scores of the same
+    codes. lost: of either side, cells in words with how many of their runs have collapsed codes, of those
+    that have some.
     """
 
     words: str
-    column: tuple
+    metric: str
     left: Side
     right: Side
     reason: str = ""
@@ -66,7 +66,7 @@ def decide(comparisons: Sequence[Comparison], absent: Sequence[str] = ()) -> tup
         numbers = {"difference": found.mean, "low": found.low, "high": found.high, "p": found.p}
         numbers["p_adjusted"] = p
         figure |= {key: None if math.isnan(value) else value for key, value in numbers.items()}
-        higher = resolve(one.column[1])[0].higher_is_better
+        higher = resolve(one.metric)[0].higher_is_better
         better += (found.mean > 0) == higher and found.mean != 0
         verdict = found.verdict(p)
         outcome = {TOO_FEW: TOO_FEW, CANNOT_TELL: OPEN}.get(verdict)

@@ -102,7 +102,7 @@ def _figure(
         found = cells.results.mean_range(protocol, metric, method, bits)
         if found is None:
             names = (metric, f"{metric}_min", f"{metric}_max")
-            reasons = (cells.sample(protocol, name, bits, method)[1] for name in names)
+            reasons = (cells.sample((protocol, name, method, bits))[1] for name in names)
             otherwise = f"{cells.title(method)}, {bits} bits: no seed has all three scores"
             return plain | {"outcome": OPEN, "reason": next(filter(None, reasons), otherwise)}
         known.append(found)
