@@ -85,13 +85,7 @@ def parser() -> Parser:
 
     one = commands.add_parser("publish", help="scores of tables and where they come from, to keep in git")
     one.add_argument("tables", metavar="TABLE", type=word, nargs="+", help="names of tables")
-    one.add_argument(
-        "--folder",
-        default="leaderboard",
-        metavar="FOLDER",
-        type=Writes(folder=True),
-        help="folder to write to (default: leaderboard)",
-    )
+    _folder(one, "--folder", "leaderboard", Writes(folder=True), "folder to write to")
     one.add_argument(
         "--replace",
         action="store_true",
@@ -105,13 +99,7 @@ def parser() -> Parser:
         type=word,
         help="publish the trials of this search too, RESULTS/tuning/NAME.csv; may be given several times",
     )
-    one.add_argument(
-        "--resources",
-        default="resources",
-        metavar="FOLDER",
-        type=Reads(),
-        help="folder of the splits and datasets of the runs (default: resources)",
-    )
+    _folder(one, "--resources", "resources", Reads(), "folder of the splits and datasets of the runs")
     _results(one)
 
     one = commands.add_parser(
@@ -150,34 +138,21 @@ def parser() -> Parser:
     one.add_argument("--methods", type=names, metavar="A,B", help="these methods only")
     one.add_argument("--metric", type=word, help="of all tables, such as ap@1000 (default: their own)")
     _leaderboard(one, "folder to read")
-    one.add_argument(
-        "--results",
-        default="results",
-        metavar="FOLDER",
-        type=Writes(folder=True),
-        help="folder to write to (default: results)",
-    )
+    _folder(one, "--results", "results", Writes(folder=True), "folder to write to")
     return top
 
 
+def _folder(command: Parser, option: str, default: str, kind: Reads | Writes, what: str) -> None:
+    words = f"{what} (default: {default})"
+    command.add_argument(option, default=default, metavar="FOLDER", type=kind, help=words)
+
+
 def _leaderboard(command: Parser, what: str) -> None:
-    command.add_argument(
-        "--folder",
-        default="leaderboard",
-        metavar="FOLDER",
-        type=Reads(*OF_LEADERBOARD),
-        help=f"{what} (default: leaderboard)",
-    )
+    _folder(command, "--folder", "leaderboard", Reads(*OF_LEADERBOARD), what)
 
 
 def _results(command: Parser) -> None:
-    command.add_argument(
-        "--results",
-        default="results",
-        metavar="FOLDER",
-        type=Reads("*.csv", "*.json", "runs/*"),
-        help="folder of results (default: results)",
-    )
+    _folder(command, "--results", "results", Reads("*.csv", "*.json", "runs/*"), "folder of results")
 
 
 def _selection(command: Parser) -> None:
