@@ -116,22 +116,18 @@ def _logs(runs: Sequence[dict]) -> list[str]:
     return list(shared)
 
 
-def _made_with(runs: Iterable[Mapping]) -> list[dict]:
-    """Distinct (git commit, device, versions) of the runs that are done, with how many used each."""
+def _made_with(runs: Iterable[Mapping]) -> list[tuple[tuple, int]]:
+    """Distinct (git commit, device, versions) of the runs that are done, and how many used each."""
 
     def made(run: Run) -> tuple:
         versions = tuple(sorted((name, plain(text)) for name, text in run.versions.items()))
         return plain(run.git_commit or "unknown"), plain(run.device or "unknown"), versions
 
-    counts = Counter(made(run["run"]) for run in runs if run["status"] == "done")
-    return [
-        {"commit": commit, "device": device, "versions": versions, "runs": count}
-        for (commit, device, versions), count in counts.items()
-    ]
+    return list(Counter(made(run["run"]) for run in runs if run["status"] == "done").items())
 
 
-def _fingerprints(runs: Iterable[Mapping]) -> list[dict]:
-    """Distinct fingerprints by protocol: [{protocol, title, dataset, split, seeds}]."""
+def _fingerprints(runs: Iterable[Mapping]) -> list[tuple[str, ...]]:
+    """Distinct fingerprints by protocol: [(protocol, title, dataset, split, seeds)]."""
     seeds_of: dict[tuple, dict[int, None]] = {}
     for run in runs:
         if run["status"] == "done":
@@ -139,13 +135,4 @@ def _fingerprints(runs: Iterable[Mapping]) -> list[dict]:
             key = (run["protocol"], run["title"])
             key += tuple(plain(prints.get(name) or "unknown") for name in ("dataset", "split"))
             seeds_of.setdefault(key, {})[run["seed"]] = None
-    return [
-        {
-            "protocol": protocol,
-            "title": title,
-            "dataset": dataset,
-            "split": split,
-            "seeds": ", ".join(map(str, sorted(seeds))),
-        }
-        for (protocol, title, dataset, split), seeds in seeds_of.items()
-    ]
+    return [(*key, ", ".join(map(str, sorted(seeds)))) for key, seeds in seeds_of.items()]
