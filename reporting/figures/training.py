@@ -1,6 +1,6 @@
 """The objective of each method while it trains, or AP_T: whether it has settled, how far seeds differ."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -66,9 +66,12 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
 
     Raises NothingToDraw where no record has a log with objectives.
     """
-    shown = views(table)
-    quantity = AP if all(have(log, AP) for view in shown for log in _trained(view, results)) else OBJECTIVE
-    found = [(view, logs) for view in shown if (logs := _logs(view, results, quantity))]
+    shown = [(view, trained) for view in views(table) if (trained := _logs(view, results))]
+    every = (log for _, trained in shown for of in trained.values() for log in of.values())
+    quantity = AP if all(have(log, AP) for log in every) else OBJECTIVE
+    found = [
+        (view, {method: _lines(of, quantity) for method, of in trained.items()}) for view, trained in shown
+    ]
     if not found:
         raise NothingToDraw(f"table {table.name}: no run has a training log, so there is no training to draw")
     if sum(len(of) for _, logs in found for _, of in logs.values()) > LINES:
@@ -123,38 +126,25 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     return figure
 
 
-def _trained(view: View, results: Results) -> Iterator[list[Mapping]]:
-    """The log of each run that has one."""
+def _logs(view: View, results: Results) -> dict[str, dict[tuple[int, int], list[Mapping]]]:
+    """Method -> (bits, seed) -> the log of a run that has one."""
+    found: dict[str, dict[tuple[int, int], list[Mapping]]] = {}
     for method in view.methods:
         for bits in view.bits:
-            for run in results.cell(view.protocol, method, bits).values():
+            for seed, run in results.cell(view.protocol, method, bits).items():
                 if log := with_objective(run.training):
-                    yield log
+                    found.setdefault(method, {})[bits, seed] = log
+    return found
 
 
-def _logs(view: View, results: Results, quantity: str) -> dict[str, tuple[str, dict]]:
-    """Method -> (what its steps are, (bits, seed) -> (steps, values)); without what has no log."""
-    result = {}
-    for method in view.methods:
-        logs = {
-            (bits, seed): log
-            for bits in view.bits
-            for seed, run in results.cell(view.protocol, method, bits).items()
-            if (log := with_objective(run.training))
-        }
-        if logs:
-            name = next((name for name in COUNTERS if all(counts(log, name) for log in logs.values())), "")
-            result[method] = (
-                name or "step",
-                {
-                    key: (
-                        [number(line[name]) for line in log] if name else list(range(1, len(log) + 1)),
-                        [number(line[quantity]) for line in log],
-                    )
-                    for key, log in logs.items()
-                },
-            )
-    return result
+def _lines(logs: Mapping[tuple, list[Mapping]], quantity: str) -> tuple[str, dict]:
+    """What the steps of the logs of a method are, and (bits, seed) -> (steps, values)."""
+    name = next((name for name in COUNTERS if all(counts(log, name) for log in logs.values())), "")
+    lines = {}
+    for key, log in logs.items():
+        steps = [number(line[name]) if name else step for step, line in enumerate(log, 1)]
+        lines[key] = steps, [number(line[quantity]) for line in log]
+    return name or "step", lines
 
 
 def _first_seeds(steps: str, lines: Mapping[tuple, tuple]) -> tuple[str, dict]:
