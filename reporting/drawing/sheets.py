@@ -198,29 +198,32 @@ def named_panels(
     return figure, panels, (panel, body)
 
 
-def line_of_seeds(
+def lines_of_seeds(
     axes: Axes,
     table: Table,
     panel: str,
-    method: str,
-    x: Sequence[float],
-    scores: Mapping[int, Sequence[float]],
-) -> tuple[float, float]:
-    """A line of means over seeds, with thin upright lines from the lowest to the highest; where it ends.
+    lines: Mapping[str, Mapping[int, Sequence[float]]],
+    x: Mapping[int, float],
+    size: tuple[float, float],
+) -> None:
+    """Lines of means over seeds, with thin upright lines from the lowest to the highest, and their names.
 
-    scores: what stands at the places `x` -> scores of seeds; panel: part of the gids, "line-<panel>-<method>"
-    and "range-...".
+    lines: method -> step -> scores of seeds; x: where all steps stand, ascending; size, panel: as of
+    `names_beside`; gids are "line-<panel>-<method>" and "range-..." besides.
     """
-    style = method_style(table, method, 3.8)
-    spans = [(at, min(seeds), max(seeds)) for at, seeds in zip(x, scores.values()) if len(seeds) > 1]
-    if spans:
-        ranges = Mark(f"range-{panel}-{method}", method=method)
-        axes.vlines(*zip(*spans), color=style["color"], linewidth=0.7, zorder=1.9, gid=ranges)
-    y = [statistics.fmean(seeds) for seeds in scores.values()]
-    values = point_values((at, mean, min(of), max(of)) for (at, of), mean in zip(scores.items(), y))
-    line = Mark(f"line-{panel}-{method}", method=method, values=values)
-    axes.plot(x, y, **LINE | style, clip_on=False, gid=line)
-    return x[-1], y[-1]
+    ends = []
+    for method, of in lines.items():
+        style = method_style(table, method, 3.8)
+        points = [(step, statistics.fmean(of[step]), min(of[step]), max(of[step])) for step in sorted(of)]
+        spans = [(x[step], low, high) for step, _, low, high in points if len(of[step]) > 1]
+        if spans:
+            ranges = Mark(f"range-{panel}-{method}", method=method)
+            axes.vlines(*zip(*spans), color=style["color"], linewidth=0.7, zorder=1.9, gid=ranges)
+        places = [(x[step], mean) for step, mean, _, _ in points]
+        line = Mark(f"line-{panel}-{method}", method=method, values=point_values(points))
+        axes.plot(*zip(*places), **LINE | style, clip_on=False, gid=line)
+        ends.append((places[-1], method, max(of) == max(x)))
+    names_beside(axes, table, ends, size, panel)
 
 
 def row_titles(table: Table, methods: Iterable[str], width: float) -> dict[str, str]:
@@ -254,11 +257,9 @@ def names_beside(axes: Axes, table: Table, ends: Iterable, size: tuple[float, fl
             Mark(f"{part}-{panel}-{method}", method=method) for part in ("leader", "handle", "name")
         )
         if reaches:
-            leader = Line2D([end[0], start], [end[1], y], color=style["color"], linewidth=0.5, **how)
-            leader.set_gid(leading)
-            axes.add_line(leader)
-        x = [start, start + HANDLE / 2 / width, start + HANDLE / width]
-        axes.add_line(Line2D(x, [y] * 3, **{**LINE, **style, **how}, markevery=[1], gid=handle))
+            thin = how | {"color": style["color"], "linewidth": 0.5, "gid": leading}
+            axes.add_line(Line2D([end[0], start], [end[1], y], **thin))
+        axes.add_line(_handle(start, y, HANDLE / width, style | how | {"gid": handle}))
         axes.text(
             start + (HANDLE + 0.04) / width,
             y,

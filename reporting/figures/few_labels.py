@@ -4,7 +4,7 @@ from matplotlib.figure import Figure
 
 from reporting.drawing.axes import NothingToDraw, heading, score_axis
 from reporting.drawing.options import DEFAULT, Options
-from reporting.drawing.sheets import label_axes, line_of_seeds, named_panels, names_beside
+from reporting.drawing.sheets import label_axes, lines_of_seeds, named_panels
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
 from tiebench.figure_style import COLUMN, Mark, metric_name, metric_text, style_axes, styled
@@ -65,8 +65,4 @@ def _panel(axes, table: Table, column, lines, sizes, scale, size) -> None:
     names = f"training items per class;{metric_name(metric)};lowest seed;highest seed"
     panel = f"{metric}-{bits}"
     axes.set_gid(Mark(f"panel-{panel}", bits=bits, panel=f"{bits} bits", names=names))
-    ends = []
-    for method, of in lines.items():
-        end = line_of_seeds(axes, table, panel, method, sorted(of), dict(sorted(of.items())))
-        ends.append((end, method, end[0] == sizes[-1]))
-    names_beside(axes, table, ends, size, panel)
+    lines_of_seeds(axes, table, panel, lines, {of: of for of in sizes}, size)

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from reporting.drawing.axes import NothingToDraw, heading, score_axis
 from reporting.drawing.options import DEFAULT, Options
-from reporting.drawing.sheets import beside_names, label_axes, line_of_seeds, named_panels, names_beside
+from reporting.drawing.sheets import beside_names, label_axes, lines_of_seeds, named_panels
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
 from reporting.tables.titles import BOUND, family_title
@@ -136,8 +136,4 @@ def _panel(
     names = f"bits;{metric_name(group.metric)};lowest seed;highest seed"
     # Panels of one block have other methods.
     axes.set_gid(Mark(f"panel-{panel}-{next(iter(scores))}", panel=group.title, names=names))
-    ends = []
-    for method, of in scores.items():
-        end = line_of_seeds(axes, table, panel, method, [lengths.index(bits) for bits in of], of)
-        ends.append((end, method, lengths[-1] in of))
-    names_beside(axes, table, ends, size, panel)
+    lines_of_seeds(axes, table, panel, scores, {bits: place for place, bits in enumerate(lengths)}, size)
