@@ -10,7 +10,7 @@ import pandas as pd
 
 from reporting.frames import filled_marks, uncoded_in
 from reporting.printed.legend import printed_legend, seed_counts, signs_legend
-from reporting.printed.marks import Note, marks, notes, places
+from reporting.printed.marks import Note, notes, ranked
 from reporting.statistics.columns import cell_marks, marks_legend
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import ScoreCell
@@ -127,8 +127,7 @@ def cells(tidy: pd.DataFrame, table: Table, compared: pd.DataFrame | None = None
         comparisons = {
             (row.protocol, row.metric, row.method, row.bits): row for row in compared.itertuples(index=False)
         }
-    of_columns = places(tidy, table)
-    ranks = marks(of_columns)
+    places, marks = ranked(tidy, table)
     reasons, note_of = notes(tidy, table)
     whole, filled = filled_marks(tidy)
     found = {}
@@ -136,8 +135,8 @@ def cells(tidy: pd.DataFrame, table: Table, compared: pd.DataFrame | None = None
         cell = (row.protocol, row.metric, row.method, row.bits)
         found[cell] = Cell(
             **{name: getattr(row, name) for name in OF_ROW},
-            rank=ranks.get(cell, ""),
-            place=of_columns.get(cell),
+            rank=marks.get(cell, ""),
+            place=places.get(cell),
             open=open_of.get(cell, ""),
             note=note_of.get(cell, ""),
             filled=cell in filled,

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from string import ascii_lowercase
 
@@ -24,40 +24,30 @@ class Note:
     reason: str
 
 
-def places(tidy_frame: pd.DataFrame, table: Table) -> dict[ScoreCell, int]:
-    """Cell -> its place within its column (protocol, metric, bits), from 1, by unrounded means.
+def ranked(tidy_frame: pd.DataFrame, table: Table) -> tuple[dict[ScoreCell, int], dict[ScoreCell, str]]:
+    """Cell -> its place within its column (protocol, metric, bits), from 1, by unrounded means; and cell ->
+    "best" or "second".
 
-    Higher is better unless the metric says otherwise. Equal means share a place. Uncoded features, bounds and
-    methods that see more than the training set take no part, and ends of ranges have no places.
+    Higher is better unless the metric says otherwise. Equal means share a place and a mark; the second is the
+    next worse value. Uncoded features, bounds and methods that see more than the training set take no part,
+    and ends of ranges have no places. A column with fewer than two places has no marks.
     """
-    result: dict[ScoreCell, int] = {}
+    places: dict[ScoreCell, int] = {}
+    marks: dict[ScoreCell, str] = {}
     for (protocol, metric, bits), column in tidy_frame.groupby(["protocol", "metric", "bits"], sort=False):
         if not metric.endswith(RANGE):
             apart = [
                 name for name in column["method"] if name == UNCODED or not table.competes(name, protocol)
             ]
-            scored = column[column["mean"].notna() & ~column["method"].isin(apart)]
-            order = scored["mean"].rank(method="min", ascending=not resolve(metric)[0].higher_is_better)
-            for method, place in zip(scored["method"], order, strict=True):
-                result[protocol, metric, method, bits] = int(place)
-    return result
-
-
-def marks(found: Mapping[ScoreCell, int]) -> dict[ScoreCell, str]:
-    """Cell -> "best" or "second" within its column. found: of `places`.
-
-    Equal means share a mark; the second is the next worse value. A column with fewer than two places has no
-    marks.
-    """
-    columns: dict[tuple, dict[ScoreCell, int]] = {}
-    for cell, place in found.items():
-        columns.setdefault((cell[0], cell[1], cell[3]), {})[cell] = place
-    result: dict[ScoreCell, str] = {}
-    for column in columns.values():
-        if len(column) > 1:
-            words = dict(zip(sorted(set(column.values())), ("best", "second")))
-            result |= {cell: words[place] for cell, place in column.items() if place in words}
-    return result
+            means = column[~column["method"].isin(apart)].set_index("method")["mean"].dropna()
+            lower = not resolve(metric)[0].higher_is_better
+            order, values = (means.rank(method=ties, ascending=lower) for ties in ("min", "dense"))
+            for method in means.index:
+                cell = protocol, metric, method, bits
+                places[cell] = int(order[method])
+                if len(means) > 1 and values[method] <= 2:
+                    marks[cell] = "best" if values[method] == 1 else "second"
+    return places, marks
 
 
 def notes(tidy_frame: pd.DataFrame, table: Table) -> tuple[list[Note], dict[tuple, str]]:

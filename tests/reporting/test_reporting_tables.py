@@ -202,7 +202,7 @@ TWO = ("mihash", "lsh")
 def test_best_and_second(scores, expected):
     asked = table(seeds=[0], blocks=AT_12)
     records = [record(method, 12, 0, score=score) for method, score in scores.items()]
-    found = marks.marks(marks.places(tidy(asked, records), table_of(asked)))
+    _, found = marks.ranked(tidy(asked, records), table_of(asked))
     assert found == {("digits", "ap", method, 12): mark for method, mark in expected.items()}
 
 
@@ -435,9 +435,9 @@ def test_uncoded_features_are_a_row_without_marks_notes_or_seeds():
     assert frames.from_csv(frames.to_csv(frame)).equals(frame)
     # It is higher than all, and yet the best is a method.
     methods_alone = tidy(of, records)
-    ranked = marks.places(frame, table_of(of))
-    assert ranked == marks.places(methods_alone, table_of(of))
-    assert marks.marks(ranked)["digits", "ap", "talr_ap", 12] == "best"
+    ranked = marks.ranked(frame, table_of(of))
+    assert ranked == marks.ranked(methods_alone, table_of(of))
+    assert ranked[1]["digits", "ap", "talr_ap", 12] == "best"
     assert marks.notes(frame, table_of(of)) == marks.notes(methods_alone, table_of(of))
     wide = frames.wide(frame, table_of(of))
     assert wide["method"].tolist() == ["talr_ap", "mihash", "lsh", "uncoded"]
@@ -467,7 +467,7 @@ def test_bounds_are_a_group_of_their_own_outside_of_all_comparisons():
     frame, without = tidy(with_bound, records + bound), tidy(plain, records)
     assert frames.wide(frame, table_of(with_bound))["method"].tolist()[-1] == "onehot"
     # Though it is higher than all.
-    assert marks.places(frame, table_of(with_bound)) == marks.places(without, table_of(plain))
+    assert marks.ranked(frame, table_of(with_bound)) == marks.ranked(without, table_of(plain))
     compared = columns.comparisons(*model_of(with_bound, records + bound), 50)
     alone = columns.comparisons(*model_of(plain, records), 50)
     of_bound = compared[compared["method"] == "onehot"]
