@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from reporting import leaderboard
 from reporting.leaderboard import RUNS, TIDY, Board, training_curves
 from reporting.leaderboard.per_query import with_scores
+from reporting.leaderboard.settings import as_bits, listed
 from reporting.leaderboard.training_curves import TRAINING
 from reporting.leaderboard.trials import TRIALS, search_seconds
 from reporting.tables.model import Table, in_order
@@ -113,6 +114,15 @@ class Boards:
         runs = [run for board in used for run in self.runs(board.protocol, needs)]
         table = as_table(used, blocks, methods, without)
         return table, results_of(table, used, runs)
+
+    def asked(self, settings: Mapping, needs: Iterable[str] = ()) -> tuple[Table, Results]:
+        """`model` of the protocols, metrics, code lengths and methods of a marker."""
+        blocks = [
+            {"protocol": name, "metric": metric, "bits": as_bits(settings.get("bits") or self[name].bits)}
+            for name in listed(settings["protocol"])
+            for metric in listed(settings.get("metric", "ap"))
+        ]
+        return self.model(blocks, settings.get("methods"), settings.get("without", ()), needs)
 
     def printed(
         self,

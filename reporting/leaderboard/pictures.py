@@ -10,7 +10,7 @@ from typing import Any
 from reporting import figures
 from reporting.leaderboard import summary
 from reporting.leaderboard.boards import Boards
-from reporting.leaderboard.settings import as_bits, check_keys, listed
+from reporting.leaderboard.settings import check_keys, listed
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
 
@@ -95,12 +95,7 @@ def _asked(
         if lacking := [part for part in needs if not boards.has(name, part)]:
             words = f"{' and '.join(lacking)} of runs, which the leaderboard of {name} does not have"
             raise ValueError(f"figure {settings['figure']} needs {words}")
-    blocks = [
-        {"protocol": name, "metric": metric, "bits": as_bits(settings.get("bits") or boards[name].bits)}
-        for name in protocols
-        for metric in listed(settings.get("metric", "ap"))
-    ]
-    table, results = boards.model(blocks, settings.get("methods"), settings.get("without", ()), needs)
+    table, results = boards.asked(settings, needs)
     return replace(table, reference_lines=tuple(settings.get("reference_lines", ()))), results
 
 

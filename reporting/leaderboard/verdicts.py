@@ -8,7 +8,7 @@ from reporting.claims import verdicts
 from reporting.claims.tested import OUTCOMES
 from reporting.leaderboard import TIDY
 from reporting.leaderboard.boards import Boards
-from reporting.leaderboard.settings import as_bits, check_keys, listed, paragraph, read_yaml
+from reporting.leaderboard.settings import check_keys, listed, paragraph, read_yaml
 from reporting.printed.markdown import escape_markdown
 
 KEYS = {
@@ -50,7 +50,8 @@ def render(settings: Mapping, folder: Path, boards: Boards) -> str:
     protocols = [name for part in parts for name in listed(part["protocol"])]
     judged, titles = [], []
     for part in parts:
-        found, table = _judged(part, files, boards)
+        table, results = boards.asked(part, ["per_query"])
+        found = verdicts.judge(files, replace(table, titles=boards.titles), results)
         judged.append({(one["source"], one["id"]): one for one in found})
         titles.append(table.protocol_title(listed(part["protocol"])[0]))
     claims = [
@@ -80,18 +81,6 @@ def render(settings: Mapping, folder: Path, boards: Boards) -> str:
     links = (f"[{name}]({boards.link(folder)}{name}{TIDY})" for name in protocols)
     words.append(f"Data: {', '.join(links)}.")
     return "\n".join([*lines, "", paragraph(" ".join(words))])
-
-
-def _judged(part, files, boards):
-    """Verdicts of claims on the runs of the protocols of a part, with the table of these."""
-    metric = part.get("metric", "ap")
-    blocks = [
-        {"protocol": name, "metric": metric, "bits": as_bits(part.get("bits") or boards[name].bits)}
-        for name in listed(part["protocol"])
-    ]
-    table, found = boards.model(blocks, part.get("methods"), part.get("without", ()), ["per_query"])
-    table = replace(table, titles=boards.titles)
-    return verdicts.judge(files, table, found), table
 
 
 def _brief(one: Mapping | None) -> str:
