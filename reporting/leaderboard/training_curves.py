@@ -8,6 +8,8 @@ it, AP_T, numbers with blanks between them.
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from reporting.leaderboard import Board, csv_text
 from reporting.records.training_logs import COUNTERS, counts, have, with_objective
 from reporting.tables.runs import KEY, Run, RunCell
@@ -31,7 +33,7 @@ def published(board: Board, folder: str | Path) -> dict[tuple, list[dict]]:
         lines = [step | {"objective": value} for step, value in zip(steps, objectives, strict=True)]
         for line, value in zip(lines, (row.get(AP) or "").split()):
             line[AP] = float(value)
-        found[_run(row)] = lines
+        found[row["protocol"], row["method"], int(row["bits"]), int(row["seed"])] = lines
     return found
 
 
@@ -59,14 +61,12 @@ def _rows(board: Board, folder: str | Path) -> list[dict[str, str]]:
     return read_rows(Path(folder, f"{board.protocol}{TRAINING}"), board.about)
 
 
-def _run(row: Mapping[str, str]) -> tuple:
-    return row["protocol"], row["method"], int(row["bits"]), int(row["seed"])
-
-
 def _row(run: Run, lines: list[Mapping]) -> dict:
     counter = next((name for name in COUNTERS if counts(lines, name)), LINES)
     numbered = [(line[counter] if counter != LINES else index, line) for index, line in enumerate(lines, 1)]
-    kept = [numbered[round(place)] for place in _places(len(numbered))]
+    # Evenly from the first to the last.
+    places = np.linspace(0, len(lines) - 1, min(len(lines), MOST_POINTS)).round().astype(int)
+    kept = [numbered[place] for place in places]
     row = {key: getattr(run, key) for key in KEY} | {
         "counter": counter,
         "steps": " ".join(str(step) for step, _ in kept),
@@ -77,10 +77,3 @@ def _row(run: Run, lines: list[Mapping]) -> dict:
 
 def _numbers(values: Iterable[float]) -> str:
     return " ".join(f"{value:.{DIGITS}g}" for value in values)
-
-
-def _places(count: int) -> list[float]:
-    """Places of the points that are kept, evenly from the first to the last."""
-    if count <= MOST_POINTS:
-        return list(range(count))
-    return [index * (count - 1) / (MOST_POINTS - 1) for index in range(MOST_POINTS)]
