@@ -25,13 +25,6 @@ OPEN_WORDS = {
 }
 
 
-# What the template shows of a cell.
-OF_CELL = (
-    *("value", "mean", "mark", "std", "collapsed", "filled"),
-    *("open", "open_words", "note", "published", "about"),
-)
-
-
 def score_panels(view: TableView, id_: str) -> list[dict]:
     """The tables of the template, one for each panel. id_: of the view, for its notes."""
     table, printed, result = view.table, view.printed, []
@@ -77,7 +70,7 @@ def score_panels(view: TableView, id_: str) -> list[dict]:
 def _row(view: TableView, columns: list[tuple[Group, int]], links: Mapping, place: int, of: Row) -> dict:
     """A row of the template's tables. links: method -> its page."""
     places = [group.cell(of.method or UNCODED, bits) for group, bits in columns]
-    cells = [score_cell(view.table, view.results, *both) for both in zip(places, of.cells)]
+    cells = [cell and _cell(view.table, view.results, at, cell) for at, cell in zip(places, of.cells)]
     name, link = Markup.escape(of.heading), links.get(of.method or "")
     if link:
         name = Markup('<a href="{}">{}</a>').format(link, name)
@@ -90,10 +83,8 @@ def _row(view: TableView, columns: list[tuple[Group, int]], links: Mapping, plac
     }
 
 
-def score_cell(table: Table, results: Results, place: ScoreCell, cell: Cell | None) -> dict:
+def _cell(table: Table, results: Results, place: ScoreCell, cell: Cell) -> dict:
     """A cell of the template's tables; `about` has what is known of it, a line for each thing."""
-    if cell is None:
-        return dict.fromkeys(OF_CELL, "")
     about = []
     if cell.status == UNCODED:
         about.append(f"{cell.mean:.5f}, ranked by the features themselves: no code")
@@ -139,12 +130,10 @@ def _comparison_words(table: Table, row: Any) -> list[str]:
     if row is None:
         return []
     said = []
-    if known(row.ci_low) and known(row.ci_high):
+    if known(row.ci_low):
         said.append(f"95% bootstrap interval over queries {row.ci_low:.4f} to {row.ci_high:.4f}")
-    if row.verdict not in ("", statistics.BEST) and known(row.difference):
-        words = f"{signed(row.difference)} from the best"
-        if isinstance(row.best, str) and row.best:
-            words += f" ({table.method_title(row.best)})"
+    if row.verdict not in ("", statistics.BEST):
+        words = f"{signed(row.difference)} from the best ({table.method_title(row.best)})"
         if known(row.difference_low) and known(row.difference_high):
             words += f", interval {signed(row.difference_low)} to {signed(row.difference_high)}"
         if known(row.p_adjusted):
