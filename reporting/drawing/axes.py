@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from scipy.optimize import isotonic_regression
 from reporting.drawing.method_styles import method_style
 from reporting.drawing.options import WIDTHS
 from reporting.records.training_logs import number
-from reporting.tables.model import Table
+from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results, Run
 from reporting.tables.titles import family_title
 from tiebench.figure_style import (
@@ -56,31 +56,16 @@ BEHIND = {"facecolor": SURFACE, "edgecolor": "none", "pad": 0.6}
 # -- what is drawn of a table ---------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class View:
-    """What a table asks for of one protocol: `bits` ascending, `methods` in the order of its rows."""
-
-    protocol: str
-    title: str
-    bits: tuple[int, ...]
-    methods: tuple[str, ...]
-
-
-def views(table: Table) -> list[View]:
-    """The protocols of a table in its order, the blocks of each put together under the first one's title."""
+def views(table: Table) -> list[Group]:
+    """The protocols of a table in its order: the blocks of each put together under the first one's title and
+    metric, bits ascending, methods in the order of its rows."""
     result = []
     for protocol in dict.fromkeys(group.protocol for group in table.groups):
         of = [group for group in table.groups if group.protocol == protocol]
         bits = sorted({bits for group in of for bits in group.bits})
-        methods = {method for group in of for method in group.methods}
-        result.append(
-            View(
-                protocol,
-                of[0].title,
-                tuple(bits),
-                tuple(method for method in table.rows if method in methods),
-            )
-        )
+        known = {method for group in of for method in group.methods}
+        methods = tuple(method for method in table.rows if method in known)
+        result.append(replace(of[0], bits=tuple(bits), methods=methods))
     return result
 
 

@@ -15,7 +15,6 @@ from reporting.drawing.axes import (
     LINE,
     MAX_COLUMNS,
     NothingToDraw,
-    View,
     heading,
     log_ticks,
     mean_curve,
@@ -26,7 +25,7 @@ from reporting.drawing.axes import (
 )
 from reporting.drawing.method_styles import method_style
 from reporting.drawing.options import Options
-from reporting.tables.model import Table
+from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
 from tiebench.figure_style import (
     COLUMN,
@@ -344,7 +343,7 @@ def curve_sheet(
 
     Raises ValueError where no record has these curves.
     """
-    found: list[tuple[View, int, dict]] = []
+    found: list[tuple[Group, int, dict]] = []
     for view in views(table):
         for bits in view.bits:
             lines = {}
@@ -385,7 +384,7 @@ def curve_sheet(
 def _curves(
     axes: Axes,
     table: Table,
-    view: View,
+    view: Group,
     bits: int,
     lines: Mapping,
     labels: tuple[str, str],

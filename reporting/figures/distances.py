@@ -3,11 +3,11 @@
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reporting.drawing.axes import BEHIND, NothingToDraw, View, heading, mean_curve, views
+from reporting.drawing.axes import BEHIND, NothingToDraw, heading, mean_curve, views
 from reporting.drawing.method_styles import colour
 from reporting.drawing.options import DEFAULT, Options
 from reporting.drawing.sheets import Section, label_axes, sheet, sheet_width
-from reporting.tables.model import Table
+from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
 from tiebench.figure_style import (
     INK,
@@ -75,7 +75,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     return figure
 
 
-def _middle(view: View, results: Results) -> tuple[View, int, dict] | None:
+def _middle(view: Group, results: Results) -> tuple[Group, int, dict] | None:
     """The code length to show and, of each method, its two distributions; None where there is nothing."""
     by_bits = {}
     for bits in view.bits:

@@ -6,12 +6,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reporting.drawing.axes import LABEL, NothingToDraw, View, heading, room_for, views
+from reporting.drawing.axes import LABEL, NothingToDraw, heading, room_for, views
 from reporting.drawing.method_styles import shades
 from reporting.drawing.options import DEFAULT, Options
 from reporting.drawing.sheets import Section, label_axes, sheet, sheet_width
 from reporting.records.training_logs import COUNTERS, counts, have, number, with_objective
-from reporting.tables.model import Table
+from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
 from tiebench.figure_style import (
     INK,
@@ -126,7 +126,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     return figure
 
 
-def _logs(view: View, results: Results) -> dict[str, dict[tuple[int, int], list[Mapping]]]:
+def _logs(view: Group, results: Results) -> dict[str, dict[tuple[int, int], list[Mapping]]]:
     """Method -> (bits, seed) -> the log of a run that has one."""
     found: dict[str, dict[tuple[int, int], list[Mapping]]] = {}
     for method in view.methods:
