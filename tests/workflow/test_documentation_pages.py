@@ -34,7 +34,7 @@ def section(page, title):
 
 def test_links_of_the_repository_become_links_of_the_site(pages, site_sources):
     """In the site, pages stand at its root; a file is a page of its text or is offered as it is."""
-    assert "[docs/results.md](results.md)" in pages["changelog.md"]
+    assert "[docs/tuning.md](tuning.md)" in pages["changelog.md"]
     assert "(../source/methods-itq.py.md)" in pages["methods/itq.md"]
     for file in ("leaderboard/digits.tidy.csv", "docs/notebooks/train_with_talr.ipynb"):
         assert (site_sources / file.removeprefix("docs/")).read_bytes() == (ROOT / file).read_bytes()
