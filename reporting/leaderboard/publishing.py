@@ -72,15 +72,20 @@ def publish(
     written.
 
     Raises ValueError for a cell that has no score from some of its seeds, for one that two tables give, for
-    runs of uncommitted code, where the kept cells were made from another dataset, split or settings, and
-    where runs have other hyper-parameters than a search chose for them; OSError for a file that cannot be
-    read.
+    runs of uncommitted code, where the kept cells were made from another dataset, split or settings, for a
+    search in none of the protocols, and where runs have other hyper-parameters than one chose; OSError for a
+    file that cannot be read.
     """
     tried = trials.of_tunings(tunings, results)
     found: dict[str, list[published.Published]] = {}
     for one in [published.read(name, results) for name in tables]:
         for protocol in dict.fromkeys(group.protocol for group in one.table.groups):
             found.setdefault(protocol, []).append(one)
+    known = {name for of, ones in found.items() for one in ones for name in (of, *one.table.members(of))}
+    for name in tunings:
+        searched = dict.fromkeys(row["protocol"] for row in tried if row["tuning"] == name)
+        if known.isdisjoint(searched):
+            raise ValueError(f"tuning {name} searched in {joined(searched)}: publish a table of it, too")
     kept_boards = {
         protocol: leaderboard.read(protocol, folder)
         for protocol in found

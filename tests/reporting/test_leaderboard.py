@@ -289,6 +289,9 @@ def test_trials_are_not_published_of_a_search_that_chose_other_settings(results,
     write_trials(results, "short", ("p_fold1", "one", [3, 4]))
     with pytest.raises(ValueError, match=r"p_fold1, one, 8 bits: tuning short chose epochs 4, .* have 3"):
         publish(["t"], results, folder, tunings=["short"])
+    write_trials(results, "other", ("elsewhere", "one", [3]))
+    with pytest.raises(ValueError, match="tuning other searched in elsewhere: publish a table of it, too"):
+        publish(["t"], results, folder, tunings=["other"])
     command = ["publish", "t", "--results", str(results), "--folder", str(folder), "--tuning"]
     assert main([*command, "missing"]) != 0
     assert "missing.csv: no such file" in capsys.readouterr().err
