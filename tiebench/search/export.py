@@ -239,7 +239,23 @@ def _write_rows(file, into, values, inserts):
 
 
 def check_table(name: str) -> tuple[str, str]:
-    """The names of the tables of the database and of the queries, quoted. Raises ValueError, one line."""
+    """The quoted names of the tables that `write_sql` makes.
+
+    Parameters
+    ----------
+    name : str
+        Of the table of the database.
+
+    Returns
+    -------
+    str, str
+        Of the database and of the queries.
+
+    Raises
+    ------
+    ValueError
+        One line, for what cannot be the name of a table.
+    """
     return _sql_table(name), _sql_table(f"{name}_query")
 
 
