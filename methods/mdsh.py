@@ -78,11 +78,9 @@ class MDSH(ClassCodeHashing):
     def prepare(self, training_set):
         label_matrix(training_set, "mdsh")
         noise = np.random.default_rng((self.seed, 12)).standard_normal((len(training_set), self.bits))
-        every = torch.from_numpy(training_set.label_rows(np.arange(len(training_set))))
-        device = self._device()
-        return SimpleNamespace(
-            table=torch.from_numpy(noise.astype(np.float32)).to(device), labels=every.to(device)
-        )
+        every = torch.from_numpy(training_set.label_rows(np.arange(len(training_set)))).to(self._device())
+        table = normalize(torch.from_numpy(noise.astype(np.float32)).to(every.device))
+        return SimpleNamespace(table=table, labels=every, members=_members(every))
 
     def build_criterion(self, training_set):
         if self.centres == "separated":
@@ -124,9 +122,7 @@ class MDSH(ClassCodeHashing):
         value = value + self.quantisation * (relaxed.abs() - 1).square().mean()
         self._follow(batch)
         if self.pairs and training.epoch >= self.pairs_from:
-            similar = labels @ training.memory.labels.T > 0
-            apart = softplus((1 - unit @ normalize(training.memory.table).T) / 2)
-            value = value + self.pairs * (apart * similar).sum() / similar.sum().clamp(min=1)
+            value = value + self.pairs * _pull(unit, labels, training.memory)
         return value
 
     def _follow(self, batch):
@@ -138,4 +134,41 @@ class MDSH(ClassCodeHashing):
                     mine.mul_(self.copy_momentum).add_(its, alpha=1 - self.copy_momentum)
                 else:
                     mine.copy_(its)
-            batch.training.memory.table[batch.indices] = torch.tanh(follower(batch.features.detach()))
+            relaxed = torch.tanh(follower(batch.features.detach()))
+            batch.training.memory.table[batch.indices] = normalize(relaxed)
+
+
+def _members(labels):
+    """Places of the items of each class, -1 where a class has no more: int64 (classes, largest class).
+
+    None where items have several labels, or a few classes most of the items.
+    """
+    sizes = labels.sum(dim=0).long()
+    largest = int(sizes.max())
+    if (labels.sum(dim=1) != 1).any() or largest * len(sizes) > 2 * len(labels):
+        return None
+    return _rows_by_class(labels.argmax(dim=1), sizes, largest)
+
+
+def _rows_by_class(classes, sizes, largest):
+    order = classes.argsort(stable=True)
+    ascending = classes[order]
+    rows = classes.new_full((len(sizes), largest), -1)
+    within = torch.arange(len(order), device=order.device) - (sizes.cumsum(0) - sizes)[ascending]
+    rows[ascending, within] = order
+    return rows
+
+
+def _pull(unit, labels, memory):
+    """The mean over similar pairs of a batch, scores (M, bits) of unit length, and all items."""
+    if memory.members is None:
+        similar = labels @ memory.labels.T > 0
+        apart = softplus((1 - unit @ memory.table.T) / 2)
+        return (apart * similar).sum() / similar.sum().clamp(min=1)
+    # Other pairs weigh nothing: with 200 classes 199 of 200 are left out, not multiplied by 0.
+    sizes = labels.sum(dim=0).long()
+    ours = _rows_by_class(labels.argmax(dim=1), sizes, int(sizes.max()))[sizes > 0]
+    theirs = memory.members[sizes > 0]
+    similar = (ours >= 0).unsqueeze(2) & (theirs >= 0).unsqueeze(1)
+    apart = softplus((1 - unit[ours] @ memory.table[theirs].transpose(1, 2)) / 2)
+    return (apart * similar).sum() / similar.sum()

@@ -11,6 +11,7 @@ import torch
 from batches import batch
 from losses import BITS, CODES, ITEMS, PROXIES, SCORES, SEVERAL, both_labels, check, codes, cosine, proxies
 from sets import class_set, labelled
+from torch.nn.functional import normalize
 
 from methods.base import Refusal
 from methods.class_codes import mds_centres as _mds_centres
@@ -22,7 +23,7 @@ from methods.dpn import DPN
 from methods.greedyhash import GreedyHash
 from methods.hyp2 import HyP2
 from methods.learners.straight_through import cubic_penalty, sign_straight_through
-from methods.mdsh import MDSH
+from methods.mdsh import MDSH, _members
 from methods.orthohash import OrthoHash
 
 CLASSES, GENERATOR = len(CODES), np.random.default_rng(2)
@@ -252,24 +253,27 @@ def test_separated_centres_keep_their_distance():
     assert len(np.unique(crowded, axis=0)) == 16  # all codes of four bits
 
 
-def test_mdsh_is_the_loss_of_loops():
+@both_labels
+def test_mdsh_is_the_loss_of_loops(labels):
     method = MDSH(bits=BITS, pairs=0.7, quantisation=0.01)
     method._follow = lambda batch: None
-    table, every = GENERATOR.normal(size=(5, BITS)), SEVERAL[:5]
-    memory = SimpleNamespace(table=torch.from_numpy(table), labels=every)
+    table, every = GENERATOR.normal(size=(2 * ITEMS - 1, BITS)), torch.cat([labels, labels])[1:]
+    memory = SimpleNamespace(table=normalize(torch.from_numpy(table)), labels=every)
+    memory.members = _members(every)
+    assert (memory.members is None) == (labels is SEVERAL)
 
     def formula(u):
         u, classes, pairs = np.tanh(u), 0.0, []
-        for item, row in enumerate(SEVERAL.numpy()):
+        for item, row in enumerate(labels.numpy()):
             logits = np.array([math.sqrt(BITS) * cosine(u[item], code) for code in CODES])
             p = np.exp(logits) / np.exp(logits).sum()
             classes -= sum(y * math.log(q) + (1 - y) * math.log(1 - q) for y, q in zip(row, p))
-            for other in range(5):
+            for other in range(len(every)):
                 if row @ every[other].numpy() > 0:
                     pairs.append(math.log1p(math.exp((1 - cosine(u[item], table[other])) / 2)))
         return classes / (ITEMS * CLASSES) + 0.7 * np.mean(pairs) + 0.01 * np.mean((np.abs(u) - 1) ** 2)
 
-    given = {"memory": memory, "epoch": 9, "labels": SEVERAL}
+    given = {"memory": memory, "epoch": 9, "labels": labels}
     check(lambda u: method.loss(u, batch(criterion=codes(), **given)), formula)
 
 
@@ -301,7 +305,7 @@ def test_mdsh_follower_is_the_moving_average_of_the_head():
         assert method.criterion_state[f"follower.{name}"] == pytest.approx(expected.numpy(), abs=1e-5)
 
 
-def test_mdsh_table_holds_the_relaxed_codes_of_the_follower():
+def test_mdsh_table_holds_the_relaxed_codes_of_the_follower_at_unit_length():
     method = MDSH(bits=BITS, copy_momentum=1.0)
     method.network, follower = method.hash_layer(7).double(), method.hash_layer(7).double()
     features, places = torch.from_numpy(GENERATOR.normal(size=(4, 7))), torch.tensor([5, 0, 3, 8])
@@ -309,7 +313,7 @@ def test_mdsh_table_holds_the_relaxed_codes_of_the_follower():
     criterion = SimpleNamespace(follower=follower)
     method._follow(batch(memory=memory, criterion=criterion, features=features, indices=places))
     expected = np.zeros((9, BITS))
-    expected[places] = np.tanh(follower(features).detach().numpy())
+    expected[places] = normalize(torch.tanh(follower(features).detach())).numpy()
     assert memory.table.numpy() == pytest.approx(expected)
 
 
