@@ -213,11 +213,15 @@ def read_per_query(folder: str | Path, about: Mapping) -> dict[str, np.ndarray]:
     ValueError
         For another file than the provenance describes.
     """
-    found: dict[str, np.ndarray] = {}
-    for name in per_query_files(about):
-        verified(Path(folder, name), about)
-        found |= files.read_npz(Path(folder, name))
-    return found
+    return {key: scores for part in per_query_parts(folder, about) for key, scores in part.items()}
+
+
+def per_query_parts(folder: str | Path, about: Mapping) -> list[dict[str, np.ndarray]]:
+    """What `read_per_query` returns, by file; raises the same."""
+    paths = [Path(folder, name) for name in per_query_files(about)]
+    for path in paths:
+        verified(path, about)
+    return [files.read_npz(path) for path in paths]
 
 
 def scores_of_queries(folder: str | Path, about: Mapping) -> dict[tuple[str, int], dict[str, np.ndarray]]:

@@ -13,7 +13,7 @@ from reporting.leaderboard import Board
 from reporting.records.filled import with_scores_of_queries
 from reporting.records.items import identity, split_of
 from reporting.tables.runs import Run
-from tiebench.leaderboards import cell_key, cell_of, per_query_name, read_per_query, scores_of_queries
+from tiebench.leaderboards import cell_key, cell_of, per_query_name, per_query_parts, scores_of_queries
 
 # Git keeps every version of a file: a part has no more than this. Of what needs more parts, means are kept.
 MOST_BYTES = 512 << 10
@@ -41,7 +41,8 @@ def record(
         if "query_items" not in one
     ]
     new = scores({fold: of_folds.get(fold, []) for fold in before | found})
-    arrays = {} if old is None else read_per_query(folder, old.about)
+    published = [] if old is None else per_query_parts(folder, old.about)
+    arrays = {key: of for part in published for key, of in part.items()}
     if not (new or arrays):
         return {}, [*missing, f"no run of {protocol} has scores of each query: they are left out"]
     cells = {(run.method, run.bits) for run in runs}
@@ -49,7 +50,7 @@ def record(
     splits = [split_of(fold, None, resources) for fold in of_folds]
     if None not in splits and len(splits) == len(about["members"]):
         arrays["query"] = np.concatenate([split["query"] for split in splits if split is not None])
-    parts = _parts(arrays)
+    parts = _parts(arrays, published)
     if len(parts) > MOST_PARTS:
         words = f"scores of each query and run would be {len(parts)} files, more than {MOST_PARTS}"
         missing.append(f"{protocol}: {words}: the means over runs are kept")
@@ -135,18 +136,38 @@ def _agreed(fold: str, name: str, values: Iterable) -> dict:
     return {name: known[0]} if known else {}
 
 
-def _parts(arrays: Mapping[str, np.ndarray]) -> list[dict[str, np.ndarray]]:
-    """Arrays by file, in the order of their names, so that none is larger than MOST_BYTES by much."""
-    parts: list[dict[str, np.ndarray]] = [{}]
-    size = 0
-    for name in sorted(arrays):
-        more = len(zlib.compress(arrays[name].tobytes())) + 400  # of the archive's two entries and the header
-        if size and size + more > MOST_BYTES:
+def _parts(
+    arrays: Mapping[str, np.ndarray], before: Sequence[Mapping[str, np.ndarray]] = ()
+) -> list[dict[str, np.ndarray]]:
+    """Arrays by file, so that none is larger than MOST_BYTES by much; cells of a method stand together.
+
+    before: the files of the last publication, where equal arrays stay if that takes one file more at most.
+    """
+    sizes = {name: len(zlib.compress(of.tobytes())) + 400 for name, of in arrays.items()}  # 400: zip, header
+    parts: list[dict[str, np.ndarray]] = [{} for _ in before]
+    used = [0] * len(parts)
+
+    def put(name, places):
+        fits = (place for place in places if not used[place] or used[place] + sizes[name] <= MOST_BYTES)
+        if (place := next(fits, len(parts))) == len(parts):
             parts.append({})
-            size = 0
-        parts[-1][name] = arrays[name]
-        size += more
-    return parts
+            used.append(0)
+        parts[place][name] = arrays[name]
+        used[place] += sizes[name]
+
+    for place, part in enumerate(before):
+        for name in part:
+            if name in arrays and np.array_equal(part[name], arrays[name]):
+                put(name, [place])
+    for name in sorted(arrays.keys() - set().union(*parts), key=_cell_first):
+        put(name, range(len(parts)))
+    parts = [part for part in parts if part]
+    return _parts(arrays) if before and len(parts) > len(_parts(arrays)) + 1 else parts
+
+
+def _cell_first(name: str) -> tuple:
+    metric, *cell = (name, "", 0) if name == "query" else cell_of(name)
+    return *cell, metric
 
 
 def _archive(arrays: Mapping[str, np.ndarray]) -> bytes:

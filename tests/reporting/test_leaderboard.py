@@ -416,6 +416,19 @@ def test_scores_of_many_queries_are_kept_in_parts_of_a_size(results, folder, mon
     assert [path.name for path in folder.glob("p.per_query*.npz")] == ["p.per_query.npz"]  # no part stays
 
 
+def test_a_publication_leaves_files_without_its_rows_as_they_were(results, folder, monkeypatch):
+    monkeypatch.setattr(per_query, "MOST_BYTES", 500)
+    publish(["t"], results, folder)
+    before = {path: path.read_bytes() for path in folder.glob("p.per_query*.npz")}
+    path = results / "runs/p_fold1/one/8/0/per_query.npz"
+    scores = dict(np.load(path))
+    np.savez(path, **scores | {"ap": scores["ap"] / 2})
+    publish(["t"], results, folder)
+    assert sum(path.read_bytes() != content for path, content in before.items()) == 1 < len(before)
+    found = leaderboards.load("p", folder).per_query["ap", "one", 8]
+    np.testing.assert_array_equal(found[0, :6], (scores["ap"] / 2).astype(np.float32))
+
+
 def test_runs_that_are_made_again_are_compared_with_the_published_codes(results, capsys):
     def place(method, fold, change=0):
         path = results / "runs" / fold / method / "8" / "1" / "codes.npz"
