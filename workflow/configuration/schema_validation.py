@@ -35,8 +35,10 @@ def mistake(value, schema):
     shown = shorten(repr(error.instance))
     if error.validator == "enum":
         return keys, f"{shown} is not allowed{did_you_mean(error.instance, error.validator_value)}"
-    if error.validator == "type" and isinstance(error.validator_value, str):
-        return keys, f"{shown} is not of type {TYPES.get(error.validator_value, error.validator_value)!r}"
+    if error.validator == "type":
+        allowed = error.validator_value
+        names = [repr(TYPES.get(one, one)) for one in ([allowed] if isinstance(allowed, str) else allowed)]
+        return keys, f"{shown} is not of type {' or '.join(names)}"
     return keys, error.message.replace(repr(error.instance), shown)
 
 
