@@ -43,17 +43,19 @@ tables:
 
 
 def _split(described):
-    if described.given_split is not None:
-        parts, sizes = np.unique(described.given_split, return_counts=True)
+    given = described.given_split
+    if given is not None and np.ptp(given):  # of one part, the queries would be the database
+        parts, sizes = np.unique(given, return_counts=True)
         names = described.split_names
         words = [
             _quoted(str(parts[place] if names is None else names[parts[place]]))
             for place in np.argsort(sizes)
         ]
         return f"{{kind: given, query: {words[0]}, database: {words[-1]}, training: all}}"
-    if described.labels is None:
+    smallest = 0 if described.labels is None else np.unique(described.labels, return_counts=True)[1].min()
+    if smallest < 2:  # no query and training item of each class
         return f"{{kind: random, {_sizes(described.items)}}}"
-    return f"{{kind: per_class, {_sizes(np.bincount(described.labels).min())}}}"
+    return f"{{kind: per_class, {_sizes(smallest)}}}"
 
 
 def _sizes(items):

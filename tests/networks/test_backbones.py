@@ -18,6 +18,7 @@ import yaml
 from files import tarred
 from PIL import Image, ImageOps
 
+from datasets import splits
 from datasets.loaders import features_file, retrieval_file
 from networks import backbones
 from networks.__main__ import main
@@ -497,3 +498,11 @@ def test_texts_are_known_by_their_ending_packed_or_not(name, text):
 @pytest.mark.parametrize("text", ["yes", "no", "null", "2020", "1e3", "plain", "/a/b.npz", "it's", "a: b"])
 def test_words_of_a_configuration_are_read_as_they_were(text):
     assert yaml.safe_load(_configuration._quoted(text)) == text
+
+
+@pytest.mark.parametrize("arrays", [{"y": [0, 0, 1], "split": ["train"] * 3}, {"y": [0] * 4 + [1]}, {}])
+def test_the_split_of_a_configuration_is_one_that_the_file_can_give(arrays, tmp_path):
+    file = tmp_path / "features.npz"
+    np.savez(file, X=np.eye(len(arrays.get("y", range(4)))), **arrays)
+    text = _configuration.configuration(file)
+    splits.check(yaml.safe_load(text)["protocols"]["features"]["split"], features_file.describe([file]))
