@@ -281,12 +281,12 @@ def test_a_collection_with_judgements_is_joined_as_the_page_says(library, tmp_pa
     page = (Path(__file__).parents[2] / "docs" / "make-features.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     monkeypatch.chdir(tmp_path)
-    for name, ids in (("corpus", ["d1", "d2", "d3"]), ("queries", ["q1", "q2"])):
+    for name, ids in (("corpus", ["d1", "d2", "d3"]), ("queries", ["q1", "#2"])):
         lines = [json.dumps({"_id": one, "text": f"text of {one}"}) for one in ids]
         Path(f"{name}.jsonl").write_text("\n".join(lines), encoding="utf-8")
         assert command(f"{name}.jsonl", f"{name}.npz", paths=None) == 0
     Path("qrels").mkdir()
-    Path("qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\nq2\td3\t2\n", encoding="utf-8")
+    Path("qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\n#2\td3\t2\n", encoding="utf-8")
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     retrieval_file.load([Path("collection.npz")], tmp_path)
