@@ -185,7 +185,9 @@ def test_a_list_of_unknown_kind_is_refused_and_wrong_arguments_too(tmp_path, fai
     (tmp_path / "list.txt").write_text("a 0\n")
     assert "give it as --query, --database or --training" in fails("check-split", tmp_path / "list.txt")
     np.savez(tmp_path / "rows.npz", query=np.array([0, 7]), database=np.array([1]), labels=np.zeros(5, int))
-    assert "query[1] is 7; row numbers must be 0 to 4" in fails("check-split", tmp_path / "rows.npz")
+    assert "row of labels, query[1] is 7; row numbers must be 0 to 4" in fails(
+        "check-split", tmp_path / "rows.npz"
+    )
     assert "SOURCE" in misused("check-split")
     assert "a whole split" in misused("check-split", "a.npz", "b.txt")
     assert "belong" in misused("check-split", "a", "--items", "b")

@@ -168,10 +168,12 @@ def read_arrays(file: str, labels: str | None = None, items: str | None = None) 
         if name in arrays and arrays[name].ndim == 0:
             raise ValueError(f"{path or file}: {name} must have a row for each item, not be a single value")
     found = {}
+    held = {name: len(arrays[name]) for name in ("labels", "items") if name in arrays}
     for part in [part for part in PARTS if part in arrays]:
-        held = [len(arrays[name]) for name in ("labels", "items") if name in arrays]
         with naming_values(file):
-            rows = row_numbers(arrays[part], part, min(held, default=None))
+            rows = row_numbers(arrays[part], part)
+            for name, count in held.items():
+                row_numbers(rows, f"row of {name}, {part}", count)
             classes = None if "labels" not in arrays else _labels(arrays["labels"], rows)
         found[part] = Part(
             [str(row) for row in rows.tolist()],
