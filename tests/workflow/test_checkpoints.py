@@ -61,7 +61,9 @@ def test_a_commit_is_marked_where_code_and_only_where_code_is_not_in_it(tmp_path
     git("commit", "--quiet", "--message", "first")
     commit = git("rev-parse", "HEAD")
     (tmp_path / "table.yaml").write_text("a: 2")  # its content is in the record of a run
-    (tmp_path / "mine.yaml").write_text("a: 3")
+    for file in ("mine.yaml", "prepare_mine.py", "tests/test_mine.py"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text("a: int")
     assert git_commit(tmp_path) == commit
     (tmp_path / "methods" / "mine.py").write_text("a = 2")
     assert git_commit(tmp_path) == commit + "+"

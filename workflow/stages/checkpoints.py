@@ -15,8 +15,10 @@ from tiebench.files import sha256
 from workflow.code_dependencies import code_files
 
 _ROOT = Path(__file__).parents[2]
-# What makes a run and is not in its record by value, as settings, split and data are.
-_CODE = ("*.py", "*.smk", "Snakefile")
+# What makes a run and is not in its record by value, as settings, split and data are. A test makes none, nor
+# does a script that prepares somebody's data.
+_PACKAGES = ("datasets", "methods", "networks", "reporting", "tiebench", "workflow")
+_CODE = ("Snakefile", "workflow/*.smk", *(f"{package}/*.py" for package in _PACKAGES))
 
 
 def versions():
