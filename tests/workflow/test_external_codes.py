@@ -254,7 +254,8 @@ def test_names_of_classes_and_ids_that_are_numbers_play_no_part(tmp_path):
         for part in ("query", "database")
     }
     assert read(tmp_path, named)[1] == ["labels"]
-    numbers = np.arange(10) * 7 + 100
+    numbers = np.zeros(10, int)  # documents and queries have numbers of their own
+    numbers[SPLIT.query], numbers[SPLIT.database] = [30, 10, 20], range(10, 60, 10)
     given = arrays(kinds=()) | {"query_ids": numbers[SPLIT.query], "database_ids": numbers[SPLIT.database]}
     assert read(tmp_path, given, ids=numbers)[1] == ["ids"]
 
@@ -277,7 +278,7 @@ def test_names_of_classes_and_ids_that_are_numbers_play_no_part(tmp_path):
          "database_items and database_ids are of different items"),
         (arrays(kinds=["ids"]), {"ids": None}, "the dataset has no ids: give row numbers, query_items"),
         (arrays(kinds=["ids"]) | {"query_ids": ["img_1", "img_x", "y"]}, {},
-         "query_ids has 'img_x', which is no id of the dataset (2 are not)"),
+         "query_ids has 'img_x', which is no id of `query` of the split of protocol p (2 are not)"),
         (arrays(kinds=["labels"]) | {"query_items": [1, 4, 6]}, {}, "it lacks database_items: give both"),
         (arrays(kinds=["items"]) | {"query_items": ["1", "4", "6"]}, {}, "query_items must be row numbers"),
         (arrays(kinds=["items"]) | {"query_items": [1, 4]}, {}, "there are 3 query codes but 2 query_items"),

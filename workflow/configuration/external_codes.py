@@ -121,9 +121,9 @@ def _checked(arrays, bits, split, labels, ids, whose):
     for part in PARTS:
         rows = getattr(split, part)
         orders = [
-            _order(_rows(given[kind][part], ids, f"{part}_{kind}"), rows, f"{part}_{kind}", part, whose)
+            _order(_rows(given[kind][part], ids, rows, name, part, whose), rows, name, part, whose)
             for kind in KINDS[1:]
-            if given[kind]
+            if given[kind] and (name := f"{part}_{kind}")
         ]
         if len(orders) == 2 and not np.array_equal(orders[0], orders[1]):
             raise ValueError(f"{part}_items and {part}_ids are of different items")
@@ -134,8 +134,9 @@ def _checked(arrays, bits, split, labels, ids, whose):
     return {part: code[order[part]] for part, code in zip(PARTS, codes[:2])}, checked_by
 
 
-def _rows(values, ids, name):
-    """Row numbers of items that are named by them, or by the dataset's ids."""
+def _rows(values, ids, wanted, name, part, whose):
+    """Row numbers of items that are named by them, or by the dataset's ids of the rows `wanted`: a document
+    and a query may have one id."""
     values = read_ids(values, name)
     if name.endswith("_items"):
         if is_text(values):
@@ -145,14 +146,15 @@ def _rows(values, ids, name):
         return row_numbers(values, name)
     if ids is None:
         raise ValueError(f"the dataset has no ids: give row numbers, {name[:-3]}items, instead of {name}")
-    known, values = ids.astype(str), values.astype(str)
+    known, values = ids[wanted].astype(str), values.astype(str)
     order = np.argsort(known, kind="stable")
     place = np.minimum(np.searchsorted(known[order], values), len(known) - 1)
     unknown = np.flatnonzero(known[order][place] != values)
     if len(unknown):
         shown = printable(values[unknown[0]], 60)
-        raise ValueError(f"{name} has {shown!r}, which is no id of the dataset ({len(unknown)} are not)")
-    return order[place]
+        what = f"which is no id of `{part}` of the split of {whose}"
+        raise ValueError(f"{name} has {shown!r}, {what} ({len(unknown)} are not)")
+    return wanted[order[place]]
 
 
 def _order(rows, wanted, name, part, whose):
