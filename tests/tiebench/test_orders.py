@@ -246,6 +246,17 @@ def test_constant_codes_have_closed_forms():
     assert exact.reciprocal_rank(alone).expected[0] == pytest.approx(harmonic / 1000, abs=1e-12)
 
 
+def test_ap_at_k_of_a_cut_behind_millions_of_items_has_a_closed_form():
+    """Four tied items, two of them relevant: the cut takes two, of which two, one or none are."""
+    for before in (0, 3_000_000):
+        tied = ties.from_counts(np.array([[before, 4]]), np.array([[0, 2]]))
+        first, second = 1 / (before + 1), 1 / (before + 2)
+        both = (first + 2 * second) / 2
+        found = ties.average_precision(tied, before + 2, "hits")
+        assert found.expected[0] == pytest.approx((both + 2 * first + 2 * second) / 6, rel=1e-5)
+        assert found.maximum[0] == pytest.approx(both, rel=1e-5) and found.minimum[0] == 0
+
+
 def test_gains_must_be_non_negative_numbers():
     joint = histogram([(0, 1), (1, 0)])
     for wrong in (lambda a: -a, lambda a: a * np.nan, lambda a: np.ones(5)):

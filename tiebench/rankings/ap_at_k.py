@@ -1,7 +1,5 @@
 """AP@K per hit at the tie that the cut goes through, compiled: its divisor depends on the order inside it."""
 
-import numpy as np
-
 from tiebench._compiled import compiled
 
 
@@ -15,7 +13,7 @@ def average_precision_per_hit(
     items,
     relevant,
     cut,
-    harmonic,
+    inverse_ranks,
     expected,
     minimum,
     maximum,
@@ -34,8 +32,9 @@ def average_precision_per_hit(
     items, relevant, cut : int64 (Q,)
         Of the cut tie: its items n, its relevant items r, and how many of its items are inside the cut, m < n
         (0: no tie is cut).
-    harmonic : float64 (K + 1,)
-        harmonic[t] is the sum of 1/k, k <= t.
+    inverse_ranks : float64 (4, Q)
+        Sums of 1/rank inside the cut: of all m places, of the first `low` and the first `high` of them, the
+        fewest and the most hits that there can be, and of the last `low`.
     expected, minimum, maximum : float64 (Q,)
         The results.
     """
@@ -44,7 +43,7 @@ def average_precision_per_hit(
         first, found = items_before[q], hits_before[q]
         low = max(0, m - (n - r))
         high = min(m, r)
-        inverse_ranks = harmonic[first + m] - harmonic[first]
+        all_places, first_low, first_high, tail = inverse_ranks[:, q]
 
         # Walk away from the mode both ways, by the ratio of neighbouring probabilities: no factorials, and
         # what is cut off (below 1e-20 of the mode) cannot show.
@@ -61,7 +60,7 @@ def average_precision_per_hit(
                         inside = 0.0
                         if h > 0:
                             slope = (h - 1) / (m - 1) if m > 1 else 0.0
-                            inside = slope * m + (found + 1 - slope * (first + 1)) * inverse_ranks
+                            inside = slope * m + (found + 1 - slope * (first + 1)) * all_places
                             inside *= h / m
                         value = (expected_before[q] + inside) / (found + h)
                     total += weight * value
@@ -83,19 +82,22 @@ def average_precision_per_hit(
         # Largest: hits first. One more hit raises the mean of precisions exactly if it exceeds that mean,
         # and precisions of consecutive hits rise: the largest mean is at one of the ends.
         best = 0.0
-        for h in (low, high):
+        for h, inverse in ((low, first_low), (high, first_high)):
             if found + h > 0:
-                inside = h + (found - first) * (harmonic[first + h] - harmonic[first])
+                inside = h + (found - first) * inverse
                 best = max(best, (maximum_before[q] + inside) / (found + h))
         maximum[q] = best
 
-        # Smallest: hits last inside the cut; any number of them may be the worst.
-        worst = np.inf
-        for h in range(low, high + 1):
-            value = 0.0
-            if found + h > 0:
-                start = first + m - h
-                inside = h + (found - start) * (harmonic[start + h] - harmonic[start])
-                value = (minimum_before[q] + inside) / (found + h)
-            worst = min(worst, value)
-        minimum[q] = worst
+        # Smallest: hits last inside the cut. One more is ranked before these, whose precisions it raises by
+        # 1/rank each. What it adds grows with their number, so the mean falls up to the smallest one.
+        added = minimum_before[q] + low + (found - (first + m - low)) * tail
+        h = low
+        while h < high:
+            inverse = 1.0 / (first + m - h)
+            more = tail + (found + 1) * inverse
+            if more * (found + h) >= added:
+                break
+            added += more
+            tail += inverse
+            h += 1
+        minimum[q] = added / (found + h) if found + h > 0 else 0.0

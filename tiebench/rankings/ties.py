@@ -369,7 +369,7 @@ def average_precision(ties: Ties, at: int | None, normaliser: str) -> TieRange:
     sums = _precision_sums(ties, taken)
     if normaliser == "hits":
         if last < longest:
-            return _per_hit(ties, last, taken, sums)
+            return _per_hit(ties, taken, sums)
         divisor = ties.relevant.sum(axis=1)
     elif normaliser == "min" and at is not None:
         divisor = np.minimum(last, ties.total_relevant)
@@ -400,7 +400,7 @@ def check_normaliser(normaliser: str) -> str:
     return normaliser
 
 
-def _per_hit(ties, at, taken, sums):
+def _per_hit(ties, taken, sums):
     from tiebench.rankings import ap_at_k  # compiled: loaded only where a cut needs it
 
     partial = (taken > 0) & (taken < ties.items)
@@ -414,19 +414,15 @@ def _per_hit(ties, at, taken, sums):
     def boundary(values):
         return np.where(has_cut, values[queries, tie], 0).astype(np.int64)
 
-    result = [np.empty(len(taken)) for _ in range(3)]
-    # Of ranks up to K: the kernel looks no further.
-    harmonic = rank_sums.harmonic(_longest(ties)).at(np.arange(at + 1))
-    ap_at_k.average_precision_per_hit(
-        *before,
-        found.astype(np.int64),
-        boundary(ties.items_before),
-        boundary(ties.items),
-        boundary(ties.relevant),
-        boundary(taken),
-        harmonic.astype(np.float64),
-        *result,
+    first, n, r, m = map(boundary, (ties.items_before, ties.items, ties.relevant, taken))
+    low, high = np.maximum(0, m - (n - r)), np.minimum(m, r)
+    end = first + m
+    harmonic = rank_sums.harmonic(_longest(ties))
+    inverse_ranks = harmonic.between(
+        np.stack([first, first, first, end - low]), np.stack([end, first + low, first + high, end])
     )
+    result = [np.empty(len(taken)) for _ in range(3)]
+    ap_at_k.average_precision_per_hit(*before, found.astype(np.int64), first, n, r, m, inverse_ranks, *result)
     return TieRange(*result)
 
 
