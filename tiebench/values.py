@@ -261,14 +261,16 @@ def _of_objects(array, name):
         one, two = (array.flat[int(np.argmax(part))] for part in (texts, ~texts))
         raise ValueError(f"{name} must be all integers or all text: it holds {_shown(one)} and {_shown(two)}")
     kinds = (int, float, np.integer, np.floating)
+    whole = all(isinstance(one, (int, np.integer)) for one in array.flat)
+    most = LARGEST if whole else _EXACT_IN_DOUBLE
     for place, one in enumerate(array.flat):
         if not isinstance(one, kinds) or isinstance(one, bool):
             where = ", ".join(map(str, np.unravel_index(place, array.shape)))
             raise ValueError(f"{name}[{where}] is {_shown(one)}; it must be a number or text")
-        if isinstance(one, int) and abs(one) > LARGEST:
+        if isinstance(one, (int, np.integer)) and abs(int(one)) > most:
             where = ", ".join(map(str, np.unravel_index(place, array.shape)))
-            raise ValueError(f"{name}[{where}] is {one}; it must be an integer of 64 bits, at most {LARGEST}")
-    whole = all(isinstance(one, (int, np.integer)) for one in array.flat)
+            limit = f"of 64 bits, at most {most}" if whole else f"of at most {most} beside floats"
+            raise ValueError(f"{name}[{where}] is {one}; it must be an integer {limit}")
     return array.astype(np.int64 if whole else np.float64)
 
 

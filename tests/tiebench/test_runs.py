@@ -271,6 +271,7 @@ ONE = {"q": {"a": 1}}
         (lambda: score_array([[2**53 + 1, 2**53]], [[1, 0]]), "scores[0, 0] is 9007199254740993; integers"),
         (lambda: score_run({"q": {"a": 2**60 + 1, "b": 2**60}}, ONE), "is 1152921504606846977; integers"),
         (lambda: score_run({"q": {"a": 0.5, "b": 2**60 + 1}}, ONE), "is 1152921504606846977; integers"),
+        (lambda: score_run({"q": {"a": 0.5, "b": np.int64(2**60 + 1)}}, ONE), "504606846977; integers"),
     ],
 )
 def test_values_that_cannot_be_scored_are_refused_in_one_line(call, message):

@@ -81,6 +81,8 @@ def test_integers_of_every_type_have_their_values(kind):
     [
         (np.array([0, 2**64 - 1], np.uint64), f"grade[1] is {2**64 - 1}; it must be an integer of 64 bits"),
         ([0, 2**70], f"grade[1] is {2**70}; it must be an integer of 64 bits"),
+        (np.array([0, np.uint64(2**63)], object), f"grade[1] is {2**63}; it must be an integer of 64 bits"),
+        (np.array([1.0, 2**53 + 1], object), f"grade[1] is {2**53 + 1}; it must be an integer of at most"),
         ([1.0, 0.5], "grade[1] is 0.5; it must be an integer"),
         ([[1.0], [np.nan]], "grade[1, 0] is nan; it must be an integer"),
         ([1.0, -np.inf], "grade[1] is -inf; it must be an integer"),

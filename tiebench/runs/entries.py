@@ -161,7 +161,8 @@ def _numbers(values, source, read):
     try:
         found = np.array(values)
         if found.dtype.kind == "f" and read is texts.number:  # of integers, too, where there are others
-            numbers(np.array([one for one in values if isinstance(one, int) and abs(one) > 2**53]), "values")
+            whole = (int(one) for one in values if isinstance(one, (int, np.integer)))
+            numbers(np.array([one for one in whole if abs(one) > 2**53]), "values")
         if found.ndim == 1 and found.dtype.kind in "biuf":
             return numbers(found, "values") if read is texts.number else found.astype(np.float64)
         return np.array([_number(value, read) for value in values], np.float64)
