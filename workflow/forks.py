@@ -150,7 +150,11 @@ def _serve(listener, modules):
                 if not _is_ours(client):
                     client.close()
                     continue
-                request, streams = _received(client)
+                try:
+                    request, streams = _received(client)
+                except (OSError, ValueError):  # the job was ended before it had said what it does
+                    client.close()
+                    continue
                 if not prepared:
                     _prepare(modules)
                     prepared = True

@@ -113,6 +113,17 @@ def test_a_job_ends_as_its_fork_ends(jobs):
     assert failed[2].splitlines()[-1] == "RuntimeError: as a job fails"
 
 
+def test_a_job_that_ends_before_it_asks_for_a_fork_ends_alone(jobs, tmp_path):
+    (tmp_path / "hasty.py").write_text(
+        "import os, socket; from workflow import forks\n"
+        "token = os.environ[forks.VARIABLE].split()[0]\n"
+        'socket.socket(socket.AF_UNIX).connect(forks._address(token, "kernels"))'
+    )
+    _, (status, output, errors) = jobs((["hasty"],), (["kernels", "1", "tell"],))
+    assert (status, errors) == (0, "read: given\n")
+    assert json.loads(output)["imported"] == ["numba"]  # it was forked
+
+
 def test_an_error_is_one_line_and_in_the_log(jobs, tmp_path):
     words = ["workflow.scripts.score_codes", "--log", "log", "--folder", "f", "--runs", "8/0"]
     words += ["--dataset", "absent", "--protocol-folder", "absent"]
