@@ -70,6 +70,9 @@ def test_a_commit_is_marked_where_code_and_only_where_code_is_not_in_it(tmp_path
     (tmp_path / "methods" / "mine.py").write_text("a = 1")
     (tmp_path / "methods" / "other.py").write_text("b = 1")
     assert git_commit(tmp_path) == commit + "+"
+    (tmp_path / ".gitignore").write_text("unpacked\n")
+    (tmp_path / "unpacked").mkdir()  # an archive without .git, in somebody's own repository
+    assert git_commit(tmp_path / "unpacked") is None
 
 
 def test_a_checkpoint_is_removed_with_what_a_killed_writer_left(tmp_path):

@@ -36,12 +36,15 @@ def git_commit(folder=_ROOT):
     """
     git = ["git", "-C", str(folder)]
     try:
-        commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
+        # And the folder in it, which fails for an unpacked archive inside of somebody's own repository.
+        parsed = subprocess.run(
+            [*git, "rev-parse", "HEAD", "HEAD:./"], capture_output=True, text=True, check=True
+        )
         status = [*git, "status", "--porcelain", "--", *_CODE]
         changes = subprocess.run(status, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
-    return commit.stdout.strip() + ("+" if changes.stdout.strip() else "")
+    return parsed.stdout.split()[0] + ("+" if changes.stdout.strip() else "")
 
 
 def decided_by(settings, weights, *more):
