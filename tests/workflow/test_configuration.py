@@ -124,6 +124,14 @@ def test_a_search_folder_that_does_not_exist_is_named(tmp_path, monkeypatch):
     assert data not in line.replace(misspelt, "")
 
 
+def test_a_search_folder_that_cannot_be_looked_into_is_as_one_that_does_not_exist(monkeypatch):
+    folder = f"/{'d' * 256}"  # fails as one without permission does, also for the superuser
+    monkeypatch.setenv("TIEBENCH_RESOURCES", folder)
+    sources = load(ROOT).sources
+    assert sources.absent_folders().startswith(f"TIEBENCH_RESOURCES: {folder} is not a folder")
+    assert f"{folder} (no such folder)" in str(sources.missing())
+
+
 def test_sources_are_sought_in_downloads_then_in_the_named_folders_in_order(tmp_path, monkeypatch):
     """`~` is the home folder, also in a second entry, which no shell expands."""
     monkeypatch.chdir(tmp_path)

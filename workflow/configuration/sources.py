@@ -10,6 +10,8 @@ from workflow.configuration import source_checks
 
 SEARCH_VARIABLE = "TIEBENCH_RESOURCES"
 DOWNLOADS = Path("resources/downloads")
+# Not those of Path, which raise where a folder may not be looked into.
+_exists, _is_folder = os.path.exists, os.path.isdir
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Sources:
         if source is None:
             return None
         files = [source, *source.get("alternatives", ())]
-        return next((one for one in files if any(place.exists() for place in self._places(one))), source)
+        return next((one for one in files if any(map(_exists, self._places(one)))), source)
 
     def _alternatives(self):
         for name, entry in self._values["networks"].items():
@@ -79,7 +81,7 @@ class Sources:
 
     def absent_folders(self):
         """One line that names the entries of TIEBENCH_RESOURCES that are not folders, or None."""
-        absent = [str(folder) for folder in _named_folders() if not folder.is_dir()]
+        absent = [str(folder) for folder in _named_folders() if not _is_folder(folder)]
         if not absent:
             return None
         verb = "is not a folder" if len(absent) == 1 else "are not folders"
@@ -89,7 +91,7 @@ class Sources:
         """The `Place` of a source: where it was found, or else where to put it."""
         places = self._places(source)
         for place in places:
-            if place.exists():
+            if _exists(place):
                 return Place(str(place), "here")
         downloadable = source_checks.mirrors(self._merged(source["file"]))
         return Place(str(places[0]), "download" if downloadable else "missing")
@@ -173,6 +175,6 @@ def _named_folders():
 
 def _with_state(folder):
     """A folder for a message, with a note if it does not exist; resources/downloads may not exist yet."""
-    if folder == DOWNLOADS or folder.is_dir():
+    if folder == DOWNLOADS or _is_folder(folder):
         return str(folder)
-    return f"{folder} ({'not a folder' if folder.exists() else 'no such folder'})"
+    return f"{folder} ({'not a folder' if _exists(folder) else 'no such folder'})"
