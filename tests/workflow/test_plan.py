@@ -68,6 +68,12 @@ def test_settings_are_written_once_to_a_file_named_for_their_content(tmp_path):
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
     assert write_settings({"a": None, "b": [2, 1]}, folder) != str(path)
     assert len(list(folder.iterdir())) == 2
+    # One plan that writes a file leaves alone what another is just writing.
+    writing = folder / f".{path.name}.abcd1234.writing"
+    writing.touch()
+    path.unlink()
+    write_settings({"b": [1, 2], "a": None}, folder)
+    assert writing.exists()
 
 
 def test_settings_of_a_run_have_each_length_of_its_job_and_survive_json(plan, tiny):

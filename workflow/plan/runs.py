@@ -8,6 +8,7 @@ settings that are plain JSON. Nothing here imports Snakemake, and the only thing
 
 import hashlib
 import json
+import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -49,7 +50,10 @@ def write_settings(settings, folder=SETTINGS):
     text = json.dumps(settings, sort_keys=True, indent=1) + "\n"
     path = Path(folder, f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json")
     if not path.is_file():
-        write_text(path, text)
+        # Another process may plan in this folder, and `write_text` is for files that have one writer.
+        own = path.with_name(f"{os.getpid()}.{path.name}")
+        write_text(own, text)
+        own.replace(path)
     return str(path)
 
 
