@@ -154,6 +154,12 @@ def test_constants_of_a_file_and_attributes_of_a_class_say_the_same(broken):
     assert found.classes["_Half"].fields == {"size": "int"}
 
 
+def test_a_base_may_be_imported_from_the_package_of_the_file(broken):
+    kind = Kind("thing", "methods", Path(), SAYS, base="HashingMethod")
+    text = "from .base.deep import DeepHashing\n" + CLASS.partition("\n")[2].replace("deep.", "")
+    assert list(broken(kind, text).classes) == ["Whole", "_Half", "DeepHashing", "HashingMethod"]
+
+
 def test_a_class_that_takes_the_name_of_the_class_it_is_derived_from_is_refused(broken):
     kind = Kind("thing", "datasets", Path(), SAYS, base="HashingMethod")
     with pytest.raises(ValueError, match="LSH has the name of one of its bases"):

@@ -129,7 +129,7 @@ class Plugin:
     @functools.cached_property
     def source(self) -> Body:
         """What the file defines; raises ValueError, one line naming the file, if it is not Python."""
-        return source(self.path)
+        return source(self.path, self.kind.package)
 
     @property
     def summary(self) -> str:
@@ -220,14 +220,22 @@ class Plugin:
         return module if self.kind.base is None else getattr(module, next(iter(self.classes)))
 
 
-def source(path: Path) -> Body:
-    """What a Python file defines; raises ValueError, one line naming the file, if it is not Python."""
-    return _module(path.read_bytes(), str(path))
+def source(path: Path, package: str) -> Body:
+    """What a Python file of a package defines; raises ValueError, one line naming the file, if it is not
+    Python."""
+    return _module(path.read_bytes(), str(path), package)
 
 
 def tree(path: Path) -> ast.Module:
     """The syntax tree of a Python file; raises as `source`."""
     return _tree(path.read_bytes(), str(path))
+
+
+def imported_from(statement: ast.ImportFrom, package: str) -> str:
+    """Dotted name of the module that a file of a package imports from, as `from ._helper import ...`."""
+    names = package.split(".")
+    above = names[: len(names) - statement.level + 1] if statement.level else []
+    return ".".join([*above, *filter(None, [statement.module])])
 
 
 @functools.lru_cache(maxsize=1000)  # every configuration reads the same files
@@ -241,11 +249,11 @@ def _tree(text: bytes, path: str) -> ast.Module:
 
 
 @functools.lru_cache(maxsize=1000)
-def _module(text: bytes, path: str) -> Body:
-    return _body(_tree(text, path))
+def _module(text: bytes, path: str, package: str) -> Body:
+    return _body(_tree(text, path), package)
 
 
-def _body(node: ast.Module | ast.ClassDef) -> Body:
+def _body(node: ast.Module | ast.ClassDef, package: str) -> Body:
     found = Body((ast.get_docstring(node) or "").strip())
     of_class = isinstance(node, ast.ClassDef)
     if isinstance(node, ast.ClassDef):
@@ -254,11 +262,13 @@ def _body(node: ast.Module | ast.ClassDef) -> Body:
     for statement in node.body:
         match statement:
             case ast.ClassDef():
-                found.classes[statement.name] = _body(statement)
+                found.classes[statement.name] = _body(statement, package)
             case ast.FunctionDef():
                 found.functions.add(statement.name)
             case ast.Import() | ast.ImportFrom():
-                start = f"{statement.module}." if isinstance(statement, ast.ImportFrom) else ""
+                start = ""
+                if isinstance(statement, ast.ImportFrom):
+                    start = f"{imported_from(statement, package)}."
                 for alias in statement.names:
                     found.imports[alias.asname or alias.name] = start + alias.name
             case ast.Assign():
@@ -302,4 +312,4 @@ def _line(name: str, module: Body, inside: tuple[str, ...] = ()) -> Iterator[tup
         path = ROOT.joinpath(*place.split("."))
         for file in (path.with_suffix(".py"), path / "__init__.py"):
             if file.is_file():
-                yield from _line(name, source(file))
+                yield from _line(name, source(file, ".".join(file.relative_to(ROOT).parent.parts)))

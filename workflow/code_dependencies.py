@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from tiebench.discovery import tree
+from tiebench.discovery import imported_from, tree
 
 _ALONE = ("workflow.scripts.", "workflow.stages.protocol_data", "workflow.stages.run_records")
 _WORDS = ("tiebench._version", "tiebench.messages")  # decide no number, and change with every release
@@ -62,16 +62,18 @@ def _source(root, module):
     path = root / (module.replace(".", "/") + ".py")
     if not path.is_file():  # a package: its own code is what its __init__ holds
         path = root / module.replace(".", "/") / "__init__.py"
-    return (str(path.relative_to(root)), _imported_by(path)) if path.is_file() else (None, ())
+    file = path.relative_to(root)
+    return (str(file), _imported_by(path, ".".join(file.parent.parts))) if path.is_file() else (None, ())
 
 
-def _imported_by(path):
-    """Names that a source file imports."""
+def _imported_by(path, package):
+    """Names that a source file of a package imports."""
     names, pending = [], [tree(path)]
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        if isinstance(node, ast.ImportFrom):
+            module = imported_from(node, package)
+            names += [module, *(f"{module}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         for part in _BLOCKS:

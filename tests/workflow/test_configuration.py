@@ -410,6 +410,16 @@ def test_code_files_hold_every_module_that_importing_loads(module):
     assert all((ROOT / file).is_file() for file in files)
 
 
+def test_code_files_hold_what_is_imported_from_the_package_of_a_file(tmp_path):
+    (tmp_path / "methods" / "base").mkdir(parents=True)
+    for name in ("__init__", "_other", "_turn", "base/__init__", "base/_scale"):
+        (tmp_path / "methods" / f"{name}.py").write_text("")
+    (tmp_path / "methods" / "base" / "deep.py").write_text("from .._other import two\nfrom . import _scale\n")
+    (tmp_path / "methods" / "mine.py").write_text("from ._turn import turn\nfrom .base import deep\n")
+    found = {Path(file).stem for file in code_files(tmp_path, "methods.mine")}
+    assert found == {"mine", "_turn", "__init__", "deep", "_scale", "_other"}
+
+
 def test_code_files_of_a_method_hold_no_other_method():
     for name in ("lsh", "itq", "mihash", "talr_ap"):
         files = code_files(ROOT, f"methods.{name}")
