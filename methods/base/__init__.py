@@ -245,7 +245,13 @@ class HashingMethod:
         """Write model.npz (arrays only, no pickle) into an existing folder."""
         settings = np.frombuffer(json.dumps(self.hyperparameters()).encode(), np.uint8)
         members: dict[str, Any] = {"hyperparameters": settings}
-        members |= {f"state.{name}": np.asarray(value) for name, value in self.state().items()}
+        for name, value in self.state().items():
+            members[f"state.{name}"] = array = np.asarray(value)
+            if array.dtype == object:  # it would be pickled, and `load` reads no pickles
+                raise TypeError(
+                    f"{type(self).__name__}: {name}, of what is learned, must be an array or a number, "
+                    f"not {type(value).__name__}"
+                )
         with Path(folder, "model.npz").open("wb") as file:
             np.savez(file, **members)
 

@@ -278,6 +278,18 @@ def test_a_saved_method_gives_the_same_codes_and_is_no_pickle(name, fitted, othe
     assert np.array_equal(load_class(name).load(tmp_path).encode(others), method.encode(others))
 
 
+@pytest.mark.parametrize("learned", [object(), {"a": 1.0}, None])
+def test_what_would_be_pickled_is_not_saved(learned, tmp_path):
+    class Made(HashingMethod):
+        learned = ("model",)
+
+    method = Made()
+    method.model = learned
+    with pytest.raises(TypeError, match=r"^Made: model, of what is learned, must be an array or a"):
+        method.save(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 # Of each class a label of its own, and one that its sister class has, too.
 TWO_LABELS = np.concatenate([np.eye(4), np.repeat(np.eye(2), 2, axis=0)], axis=1).astype(np.uint8)
 
