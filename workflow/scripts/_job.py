@@ -16,6 +16,7 @@ from workflow import forks
 SECONDS_BETWEEN_LINES = 5.0
 # Of glibc's malloc.h: below which size a block is of the heap, how much of the heap's end may be free.
 MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1
+METHODS = Path(__file__).parents[2] / "methods"
 log = logging.getLogger("tiebench")
 
 
@@ -121,7 +122,10 @@ def run(work, arguments, template=None):
             Path(kept).write_text(traceback.format_exc(), encoding="utf-8", errors="backslashreplace")
         titles = "".join(f"{title}: " for title in getattr(error, "__notes__", ()))
         reason = " ".join(str(error).split()) or type(error).__name__
-        if isinstance(error, (ValueError, OSError)):  # what packages raise for errors in data and settings
+        frames = traceback.extract_tb(error.__traceback__)
+        of_method = any(Path(frame.filename).parent == METHODS for frame in frames)
+        # What packages raise for errors in data and settings, and NumPy for mistakes in the code of a method.
+        if isinstance(error, (ValueError, OSError)) and not of_method:
             log.error("error: %s%s", titles, reason)
         elif isinstance(error, MemoryError):
             log.error("error: %snot enough memory (%s)", titles, reason)
