@@ -49,6 +49,17 @@ def with_choices(laboratory, target, config):
     return done
 
 
+def test_a_trial_that_fails_is_named_with_its_settings(laboratory, tiny):
+    method = laboratory.checkout / "methods" / "talr_ap.py"
+    head, loss, tail = method.read_text().partition("    def objective(self, codes, affinity):\n")
+    method.write_text(f"{head}{loss}        assert self.momentum != 0.3, 'no momentum'\n{tail}")
+    tiny["tuning"] = {"mine": TUNING | {"methods": ["talr_ap"]}}
+    line = laboratory.refused("results/tuning/mine.yaml", config=tiny)
+    assert line.startswith(
+        "error: mine/tiny/talr_ap/8 bits, {'momentum': 0.3}: AssertionError: no momentum ("
+    )
+
+
 def test_a_table_runs_with_what_a_tuning_chose(laboratory, tuned):
     trials = defaultdict(list)
     for row in laboratory.rows("tuning/mine.csv"):

@@ -51,7 +51,8 @@ def work(options):
         def score(trial, repeat):
             fit = options.bits, given | trial | in_trials, rule["metric"], shares, repeat
             limit, normaliser = made.limit(trial), settings["ap_at_normaliser"]
-            return validation_score(method_class, protocol, *fit, limit, rule["seed"], normaliser)
+            with _job.named(f"{title}, {trial or 'the settings as they are'}"):
+                return validation_score(method_class, protocol, *fit, limit, rule["seed"], normaliser)
 
         decides = [code, protocol.fingerprints, of_scores | {"shares": shares}]
         kept, work = checkpoint_path(place, decides, "jsonl"), rule.get("work") or ()
