@@ -200,6 +200,13 @@ def test_the_filter_is_for_tables_figures_and_runs(opened):
     assert not value.is_visible()
 
 
+def test_a_long_name_leaves_room_for_scores_on_a_telephone(opened):
+    shown = opened(width=360, height=780)
+    name = shown.locator("table.scores th[scope=row]").first
+    name.evaluate("one => { one.textContent = 'a_name_of_a_method_' + 'x'.repeat(60); }")
+    assert name.bounding_box()["width"] < 180
+
+
 def test_the_pointer_over_a_figure_shows_its_numbers(opened):
     shown = opened()
     said = shown.locator("output.point")
