@@ -51,6 +51,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     found = [(part, scores) for part in parts if (scores := _scores(part, results))]
     if not found:
         raise NothingToDraw(f"table {table.name}: no run has a score, so there is no metric by bits to draw")
+    metrics = {part.metric for part, _ in found}
     names = [[table.method_title(method) for method in scores] for _, scores in found]
     scales = [
         score_axis(score for of in scores.values() for seeds in of.values() for score in seeds)
@@ -69,7 +70,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
             heading(
                 options,
                 TITLE,
-                _lead(table, found) + " Each panel has its own scale." * (len(parts) > len(table.groups)),
+                _lead(table, found) + " Each panel has its own scale." * (len(metrics) < len(found)),
             ),
             [group.title for group, _ in found],
             names,

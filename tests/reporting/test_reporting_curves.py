@@ -115,6 +115,15 @@ def test_scores_by_bits_are_means_and_ranges_over_seeds():
     assert labels == ["12", "24"]
 
 
+def test_panels_of_one_metric_say_that_their_scales_differ():
+    other = block("digits_levels", "ap", BITS)
+    for blocks, said in ((ONE, False), ([*ONE, other], True), ([*ONE, other | {"metric": "ndcg"}], False)):
+        asked = table(blocks=blocks)
+        figure = metric_by_bits.draw(*model_of(asked, records(asked)))
+        texts = " ".join(text.get_text().replace("\n", " ") for text in figure.texts)
+        assert ("Each panel has its own scale." in texts) == said
+
+
 def test_a_block_of_many_methods_has_panels_of_whole_families(monkeypatch):
     monkeypatch.setattr(metric_by_bits, "MOST", 2)
     families = table()["families"] | {"onehot": "bound"}
