@@ -24,7 +24,7 @@ from tiebench.figure_style import (
 TITLE = "Distances of relevant and irrelevant pairs"
 CAPTION = (
     "How to read it. Filled: how the Hamming distances of the relevant pairs of a query and an item are "
-    "distributed; black line: those of the irrelevant pairs; means over seeds. Where both cover a "
+    "distributed; line: those of the irrelevant pairs; means over seeds. Where both cover a "
     "distance, it does not tell relevant items from irrelevant ones; the number in a panel is the area "
     "that they share, 1 where they are alike, 0 where a threshold parts them. One code length per "
     "protocol is shown, the middle one of the table (of an even number, the longer)."
@@ -54,7 +54,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
             *heading(
                 options,
                 "Hamming distances of relevant and irrelevant pairs",
-                "Filled: relevant. Black line: irrelevant. Number: the area that both share.",
+                "Filled: relevant. Line: irrelevant. Number: the area that both share.",
             ),
             sections,
             width=width,
