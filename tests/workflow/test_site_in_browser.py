@@ -133,6 +133,16 @@ def test_a_page_is_as_wide_as_its_window(opened, name):
             assert board.get_attribute("tabindex") == "0"  # wide tables scroll with the keyboard, too
 
 
+def test_nothing_hides_behind_the_bar_at_the_top(opened):
+    shown = opened("digits.html")
+    for width in (1100, 1400, 980):  # two rows, one, three
+        shown.set_viewport_size({"width": width, "height": 700})
+        shown.locator("#compare").evaluate("one => one.scrollIntoView()")
+        bar = "document.querySelector('.bd-header').getBoundingClientRect().bottom"
+        top = "document.querySelector('#filter').getBoundingClientRect().top"
+        shown.wait_for_function(f"Math.abs({bar} - {top}) < 1")
+
+
 def test_without_a_script_all_scores_are_there_to_read(browser, folder):
     shown = browsers.Page(browser, java_script_enabled=False).open((folder / "digits.html").as_uri())
     for table in shown.locator("table.scores").all():

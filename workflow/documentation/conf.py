@@ -59,6 +59,7 @@ html_title = "TieBench"
 html_context = {"default_mode": "auto"}
 html_static_path = ["static", "../../reporting/assets"]
 html_css_files = ["site.css"]
+html_js_files = ["header.js"]
 html_favicon = "static/favicon.svg"
 html_copy_source = False
 html_show_sourcelink = False
