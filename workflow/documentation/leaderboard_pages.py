@@ -53,18 +53,22 @@ def pages(protocols: Sequence[Protocol], method_pages: Mapping[str, str]) -> dic
 def _index(protocols: Sequence[Protocol]) -> str:
     rows = [
         f"- [{one.title}]({one.name}.md): {len(one.board.methods)} methods, "
-        f"{', '.join(map(str, one.board.bits))} bits"
+        f"{', '.join(map(str, one.board.bits))} bits, dataset {_dataset(one)}"
         for one in protocols
     ]
     places = [f"{one.name}.md" for one in protocols]
     return "\n\n".join(["# Leaderboards", LEAD, "\n".join(rows), toctree(places, hidden=True)]) + "\n"
 
 
+def _dataset(protocol: Protocol) -> str:
+    return (protocol.board.about["settings"] or {}).get("dataset", protocol.name)
+
+
 def _facts(protocol: Protocol) -> str:
     """What was measured, and where, in sentences."""
     about = protocol.board.about
     members, made = about.get("members") or [], about.get("published") or []
-    words = [f"Dataset {(about['settings'] or {}).get('dataset', protocol.name)}."]
+    words = [f"Dataset {_dataset(protocol)}."]
     if members and all("queries" in one and "database" in one for one in members):
         folds = f" in {len(members)} folds" if len(members) > 1 else ""
         sizes = " or ".join(f"{size:,}" for size in sorted({one["database"] for one in members}))
