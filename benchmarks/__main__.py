@@ -4,6 +4,7 @@ import argparse
 import importlib
 import math
 import sys
+import textwrap
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,7 +71,8 @@ BENCHMARKS = {
 }
 
 OPTIONAL = """\
-Published libraries (faiss-cpu, torchmetrics, pytorch-metric-learning) are timed if they are installed:
+Published libraries (faiss-cpu, torchmetrics, pytorch-metric-learning) are timed
+if they are installed:
 pip install --group benchmarks  # pip 25.1 or newer
 So are pytrec_eval and ranx, of runs: pip install ranx pytrec_eval-terrier"""
 RECORDS = Path(__file__).parent / "results"
@@ -82,8 +84,10 @@ def described():
     """The table of `BENCHMARKS` as text."""
     lines = ["benchmarks (*: only if named), and what they are compared with:"]
     for name, one in BENCHMARKS.items():
-        lines.append(f"  {name + ('' if one.by_default else '*'):<13}{one.what}")
-        lines += [f"{'':<15}beside {one.beside}"] * bool(one.beside)
+        told = [one.what, f"beside {one.beside}"][: 1 + bool(one.beside)]
+        told = [line for text in told for line in textwrap.wrap(text, 63, subsequent_indent="  ")]
+        lines.append(f"  {name + ('' if one.by_default else '*'):<13}{told[0]}")
+        lines += [f"{'':<15}{line}" for line in told[1:]]
     return "\n".join(lines)
 
 
@@ -111,7 +115,8 @@ def main(arguments=None):
     parser = Parser(
         prog="python -m benchmarks",
         description="Time scoring, losses and methods against other implementations, on one thread,\n"
-        "and print Markdown tables. Takes about a quarter of an hour on an otherwise idle machine.",
+        "and print Markdown tables. Takes about a quarter of an hour on an otherwise\n"
+        "idle machine.",
         epilog=f"{described()}\n\n{OPTIONAL}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -129,7 +134,9 @@ def main(arguments=None):
     )
     growth = parser.add_argument_group("options of growth")
     growth.add_argument("--methods", nargs="+", metavar="METHOD", type=word, help="default: all")
-    growth.add_argument("--axes", nargs="+", choices=AXES, help="default: all")
+    growth.add_argument(
+        "--axes", nargs="+", choices=AXES, metavar="AXIS", help=f"{', '.join(AXES)} (default: all)"
+    )
     growth.add_argument(
         "--seconds",
         metavar="S",

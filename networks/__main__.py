@@ -16,8 +16,9 @@ EXAMPLES = """examples:
   python -m networks features corpus.jsonl --model sentence-transformers/all-MiniLM-L6-v2 --output corpus.npz
   python -m networks models timm "vit_*"
 
-Sources: a folder, tar or zip of images; texts in a .txt, .tsv or .jsonl file. The same command resumes after
-an interruption. At the end it prints the configuration that makes the file a dataset.
+Sources: a folder, tar or zip of images; texts in a .txt, .tsv or .jsonl file.
+The same command resumes after an interruption. At the end it prints the
+configuration that makes the file a dataset.
 """
 
 

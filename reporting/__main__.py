@@ -19,8 +19,8 @@ EXAMPLES = """examples:
   python -m reporting docs --check
   python -m reporting summary --tables cifar10_splits,digits,scifact
 
-All commands but docs and summary read what the workflow wrote: results/<table>.json, its CSV files and
-the runs in results/runs.
+All commands but docs and summary read what the workflow wrote:
+results/<table>.json, its CSV files and the runs in results/runs.
 """
 
 

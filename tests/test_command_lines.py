@@ -215,6 +215,7 @@ def test_pages_are_never_written_over_what_they_are_made_of(capsys):
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp437", "utf-8"])
 def test_every_help_can_be_shown(encoding, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     for words in [*PARSERS, *((module,) for module in MODULES)]:
         shown = io.BytesIO()
         for name in ("stdout", "stderr"):
@@ -225,6 +226,8 @@ def test_every_help_can_be_shown(encoding, monkeypatch):
         assert caught.value.code == 0
         text = shown.getvalue().decode(encoding)
         assert "usage:" in text and "\\u" not in text, words
+        # Commands to be copied stand on one line.
+        assert not [line for line in text.split("\n") if len(line) > 80 and " -m " not in line], words
         if encoding == "utf-8" and words[-1] == "score":
             assert "B,B,…" in text
 

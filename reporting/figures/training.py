@@ -52,7 +52,7 @@ TEXTS = {
         "One line per seed. Each method has its own objective, steps and axes.",
         "objective",
     ),
-    AP: ("AP_T of training items while training", "One line per seed.", "AP_T"),
+    AP: ("Average precision of training items while training", "One line per seed.", "AP_T"),
 }
 
 

@@ -480,7 +480,10 @@ def test_a_figure_of_trainings_is_drawn_from_the_published_curves(folder, tmp_pa
     assert set(json.loads(picture.source)["sha256"]) == {"p.tidy.csv", "p.runs.csv", "p.training.csv"}
     drawn = figures.draw(picture.kind, picture.table, picture.results)
     texts = " ".join(text.get_text() for text in drawn.findobj(Text))
-    assert ("Objective while" in texts, "AP_T of training items" in texts) == (logged != "ap", logged == "ap")
+    assert ("Objective while" in texts, "Average precision of training items" in texts) == (
+        logged != "ap",
+        logged == "ap",
+    )
     for seed, curve in curves.items():
         (line,) = drawn.findobj(lambda artist, gid=f"line-p-64-talr_ap-{seed}": artist.get_gid() == gid)
         assert line.get_ydata() == pytest.approx(curve, rel=1e-5)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 from datasets import affinity
 from methods.base import HashingMethod, catalogue, check_codes
@@ -199,6 +200,24 @@ def test_what_json_cannot_express_is_logged_as_null(train):
 
     line = (train(None, Logs) / "training.jsonl").read_text()
     assert json.loads(line, parse_constant=pytest.fail) == {"objective": None, "seconds": 0.5}
+
+
+def test_scalars_of_libraries_are_logged_as_numbers_and_what_is_none_is_refused_by_key(train):
+    class Logs(Returns):
+        last = None
+
+        def fit(self, training_set):
+            line = {"a": np.float32(0.5), "b": np.int64(3), "c": torch.tensor(2.0), "d": np.float64("inf")}
+            training_set.log(line | {"last": self.last})
+            return self
+
+    class LogsArray(Logs):
+        last = np.zeros(2)
+
+    line = json.loads((train(None, Logs) / "training.jsonl").read_text())
+    assert line == {"a": 0.5, "b": 3, "c": 2.0, "d": None, "last": None}
+    with pytest.raises(TypeError, match=r"the record that a method logged: last: .* ndarray"):
+        train(None, LogsArray)
 
 
 def test_tuning_scores_the_same_codes_and_ends_with_the_same_line(protocol):

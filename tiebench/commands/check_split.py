@@ -11,15 +11,18 @@ from tiebench.files import naming_values
 
 HELP = "check a split: queries in the database, duplicates, labels"
 DESCRIPTION = """\
-Check a split into queries, database and training set, and print one JSON object: sizes, items in two sets,
-duplicates, labels. The exit status is 1 if queries are in the database or in the training set.
+Check a split into queries, database and training set, and print one JSON
+object: sizes, items in two sets, duplicates, labels. The exit status is 1 if
+queries are in the database or in the training set.
 
 SOURCE is
-  text lists    train.txt, test.txt (or query.txt), database.txt, also in parts (test0.txt, ...): files, or a
-                folder or zip of them; a line is a path and either a 0/1 value for each class or one class,
-                separated by white space or commas; a path that holds these ends with a tab
-  FILE.npz      row numbers: query, database, training; with `labels` (n,) or (n, classes), and `items`
-                (n, ...) to find equal rows
+  text lists    train.txt, test.txt (or query.txt), database.txt, also in
+                parts (test0.txt, ...): files, or a folder or zip of them; a
+                line is a path and either a 0/1 value for each class or one
+                class, separated by white space or commas; a path that holds
+                these ends with a tab
+  FILE.npz      row numbers: query, database, training; with `labels` (n,) or
+                (n, classes), and `items` (n, ...) to find equal rows
 """
 
 

@@ -18,20 +18,24 @@ if TYPE_CHECKING:  # loading the kernels takes time, and `tiebench --help` count
 
 HELP = "compare the codes of a file with the methods of a leaderboard"
 DESCRIPTION = """\
-Score the codes of a file and compare them with the methods of a leaderboard at the same code length: rank,
-differences with 95% intervals, verdicts. docs/compare-your-codes.md leads from a split to a figure.
+Score the codes of a file and compare them with the methods of a leaderboard
+at the same code length: rank, differences with 95% intervals, verdicts.
+docs/compare-your-codes.md leads from a split to a figure.
 
-FILE.npz, or a folder of .npy files, holds query, database, query_labels and database_labels as for
-`tiebench score`, in the order of the protocol's split. Row numbers of the items in the dataset, as
-query_items and database_items, are checked too.
+FILE.npz, or a folder of .npy files, holds query, database, query_labels and
+database_labels as for `tiebench score`, in the order of the protocol's split.
+Row numbers of the items in the dataset, as query_items and database_items,
+are checked too.
 
-Each difference is yours minus theirs. It is tested over the queries, where the leaderboard has the scores
-of each, and over the method's runs. A method that varies needs five runs, otherwise the verdict is "too few
-runs". Your codes count as given: a verdict is on them, not on other runs of what made them.
+Each difference is yours minus theirs. It is tested over the queries, where
+the leaderboard has the scores of each, and over the method's runs. A method
+that varies needs five runs, otherwise the verdict is "too few runs". Your
+codes count as given: a verdict is on them, not on other runs of what made
+them.
 """
 EPILOG = """\
-The exit status is 0 whatever the verdicts are, and 1 if the codes are not of the protocol's queries and
-database.
+The exit status is 0 whatever the verdicts are, and 1 if the codes are not of
+the protocol's queries and database.
 """
 OUT_OF_MEMORY = "not enough memory"
 ITEMS = {"query": "query_items", "database": "database_items"}

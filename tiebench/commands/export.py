@@ -13,21 +13,24 @@ from tiebench.commands.score import NEEDED, add_naming, check_naming, read_array
 
 HELP = "write the codes of a file for FAISS, PostgreSQL, TREC tools or ranx"
 DESCRIPTION = """\
-Write the codes of a file in the form of another program, and print one JSON object of what was written.
+Write the codes of a file in the form of another program, and print one JSON
+object of what was written.
 
-  --to faiss  the database as a FAISS index, IndexBinaryFlat            codes.faiss
-  --to sql    both as bit strings, a script for psql                    codes.sql
-  --to trec   the neighbours of each query, scored minus the distance   run.txt
-  --to ranx   the same as JSON                                          run.json
+  --to faiss  the database as a FAISS index, IndexBinaryFlat     codes.faiss
+  --to sql    both as bit strings, a script for psql             codes.sql
+  --to trec   each query's neighbours, scored minus the distance run.txt
+  --to ranx   the same as JSON                                   run.json
 
-FILE.npz, or a folder of .npy files, holds query and database codes as for `tiebench score`, with labels or
-without. Items are called by query_ids and database_ids, integers or strings, if the file has them, else by
-query_items and database_items, row numbers of a dataset, else by their row in the file.
+FILE.npz, or a folder of .npy files, holds query and database codes as for
+`tiebench score`, with labels or without. Items are called by query_ids and
+database_ids, integers or strings, if the file has them, else by query_items
+and database_items, row numbers of a dataset, else by their row in the file.
 """
 EPILOG = """\
-A run lists all items of every query unless --neighbours or --radius says less. The tie at place K is listed
-whole, so that metrics of the first K items are exact; with --ties cut, its first items in the order of the
-file are listed, K in all.
+A run lists all items of every query unless --neighbours or --radius says
+less. The tie at place K is listed whole, so that metrics of the first K items
+are exact; with --ties cut, its first items in the order of the file are
+listed, K in all.
 
   tiebench export codes.npz --to trec --output run.txt --qrels qrels.txt
   tiebench score-run run.txt qrels.txt --measures ap,ndcg --gains exponential

@@ -12,13 +12,15 @@ from tiebench.files import naming_values
 
 HELP = "diagnose the codes of a file: constant bits, distinct codes, ties"
 DESCRIPTION = """\
-Diagnose binary codes and print one JSON object: the share of ones per bit, constant bits, correlations of
-bits, distinct codes, their entropy in bits, the largest bucket, the mean size of the tie at ranks 10, 100 and
-1000, and the distance of the nearest items.
+Diagnose binary codes and print one JSON object: the share of ones per bit,
+constant bits, correlations of bits, distinct codes, their entropy in bits,
+the largest bucket, the mean size of the tie at ranks 10, 100 and 1000, and
+the distance of the nearest items.
 
-FILE.npz, or a folder of .npy files, holds query and database as for `tiebench score`. With query_labels and
-database_labels it also prints the share of AP that is left to the order of ties (ap_range), the number of
-classes, and whether the codes count as collapsed: the reason, or null.
+FILE.npz, or a folder of .npy files, holds query and database as for `tiebench
+score`. With query_labels and database_labels it also prints the share of AP
+that is left to the order of ties (ap_range), the number of classes, and
+whether the codes count as collapsed: the reason, or null.
 """
 
 

@@ -12,20 +12,25 @@ from tiebench.files import naming_values
 
 HELP = "count what a lookup in hash tables of the codes of a file costs"
 DESCRIPTION = """\
-Count the buckets and candidates of a lookup of every query in hash tables, and print one JSON object.
+Count the buckets and candidates of a lookup of every query in hash tables,
+and print one JSON object.
 
-FILE.npz, or a folder of .npy files, holds query and database codes as for `tiebench score`, with labels or
-without.
+FILE.npz, or a folder of .npy files, holds query and database codes as for
+`tiebench score`, with labels or without.
 
-  tiebench lookup FILE.npz --radius 2             one table of whole codes, to Hamming radius 2
-  tiebench lookup FILE.npz --radius 8 --tables 4  multi-index hashing with four tables
+One table of whole codes to Hamming radius 2, multi-index hashing with four
+tables, and each query to the radius that holds its 10 nearest items:
+
+  tiebench lookup FILE.npz --radius 2
+  tiebench lookup FILE.npz --radius 8 --tables 4
   tiebench lookup FILE.npz --neighbours 10 --tables 4
-                                                  each query to the radius that holds its 10 nearest items
 """
 EPILOG = """\
-buckets: probed buckets, empty ones included; candidates: items in them, once per table; distinct: different
-items among them, whose distance has to be computed; within: items within the radius. Each is a mean over the
-queries, with the largest value as <name>_max. empty: share of queries with no item within the radius.
+buckets: probed buckets, empty ones included; candidates: items in them, once
+per table; distinct: different items among them, whose distance has to be
+computed; within: items within the radius. Each is a mean over the queries,
+with the largest value as <name>_max. empty: share of queries with no item
+within the radius.
 """
 
 

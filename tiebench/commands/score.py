@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+import textwrap
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,22 +26,24 @@ DESCRIPTION = """\
 Score binary codes with tie-aware ranking metrics and print one JSON object.
 
 FILE.npz holds
-  query, database   unpacked (n, bits) in {0, 1} or {-1, +1}, or packed by numpy.packbits(codes, axis=1):
-                    uint8 (n, ceil(bits/8)), together with the integer `bits`
-  query_labels,     classes (n,), integers or strings: relevant means equal; or 0/1 (n, labels): relevant
-  database_labels   means at least one shared label, and NDCG counts the shared labels
+  query, database  unpacked (n, bits) in {0, 1} or {-1, +1}, or packed by
+                   numpy.packbits(codes, axis=1): uint8 (n, ceil(bits/8)),
+                   together with the integer `bits`
+  query_labels,    classes (n,), integers or strings: relevant means equal;
+  database_labels  or 0/1 (n, labels): relevant means at least one shared
+                   label, and NDCG counts the shared labels
 
 A folder of the same arrays as .npy files is read as well, memory-mapped.
 
-A database too large for one process can be counted in parts, by any number of jobs, and scored from all of
-them; the scores are the same to the last bit:
+A database too large for one process can be counted in parts, by any number of
+jobs, and scored from all of them; the scores are the same to the last bit:
 
   tiebench score FOLDER --part 3/16 --histograms part3.npz
   tiebench score --merge part*.npz --at 1000
 
 `tiebench score-parts` counts a database in many files, also on a cluster.
 """
-EPILOG = "metrics: " + ", ".join(METRICS) + "; `tiebench metrics` describes them"
+EPILOG = textwrap.fill(f"metrics: {', '.join(METRICS)}; `tiebench metrics` describes them", 78)
 OUT_OF_MEMORY = "not enough memory: see --part"
 NEEDED = ("query", "database", "query_labels", "database_labels")
 _SAVE_AS_NPZ = (

@@ -27,21 +27,29 @@ if TYPE_CHECKING:
 
 HELP = "score codes against a database in many files, on one machine or on a Dask cluster"
 DESCRIPTION = """\
-Count a database that lies in many files, score the queries and print one JSON object: to the last bit the one
-that `tiebench score` prints of the same codes.
+Count a database that lies in many files, score the queries and print one JSON
+object: to the last bit the one that `tiebench score` prints of the same
+codes.
 
-FILE is a path, a URL such as s3://bucket/codes-0001.parquet, or a pattern with * in quotation marks:
-  .npz      the arrays `database`, packed codes uint8 (n, ceil(bits/8)), and `database_labels`
-  .parquet  columns of these names: codes are bytes or lists of uint8; several labels are lists of 0 and 1
+FILE is a path, a URL such as s3://bucket/codes-0001.parquet, or a pattern with
+* in quotation marks:
+  .npz      the arrays `database`, packed codes uint8 (n, ceil(bits/8)), and
+            `database_labels`
+  .parquet  columns of these names: codes are bytes or lists of uint8; several
+            labels are lists of 0 and 1
   .zarr     a group of arrays of these names
-  .npy      codes; --labels names the .npy files of their labels, alike or in the same order
+  .npy      codes; --labels names the .npy files of their labels, alike or in
+            the same order
 
-Parquet needs pyarrow, Zarr zarr, a URL fsspec and the package of its storage (s3fs, gcsfs, adlfs), and
---workers and --scheduler need distributed. Credentials and addresses of storage come from the environment of
-each worker, such as AWS_PROFILE and AWS_ENDPOINT_URL.
+Parquet needs pyarrow, Zarr zarr, a URL fsspec and the package of its storage
+(s3fs, gcsfs, adlfs), and --workers and --scheduler need distributed.
+Credentials and addresses of storage come from the environment of each worker,
+such as AWS_PROFILE and AWS_ENDPOINT_URL.
 
-  tiebench score-parts 's3://bucket/codes-*.parquet' --queries queries.npz --workers 8 --keep counts
-  tiebench score-parts 's3://bucket/codes-*.parquet' --queries queries.npz --scheduler tcp://10.0.0.1:8786
+  tiebench score-parts 's3://bucket/codes-*.parquet' --queries queries.npz \\
+      --workers 8 --keep counts
+  tiebench score-parts 's3://bucket/codes-*.parquet' --queries queries.npz \\
+      --scheduler tcp://10.0.0.1:8786
 """
 OUT_OF_MEMORY = "not enough memory: use smaller parts, --part-items"
 _SECONDS = 10.0  # between two lines of progress that is not on a terminal

@@ -12,23 +12,27 @@ from tiebench.commands import positive, print_text
 
 HELP = "score a run against relevance judgements"
 DESCRIPTION = """\
-Score a ranking of any program, exactly under ties of its scores, and print one JSON object: each measure as
-<measure>, the mean over all orders of tied documents, <measure>_min and <measure>_max, and counts.
+Score a ranking of any program, exactly under ties of its scores, and print
+one JSON object: each measure as <measure>, the mean over all orders of tied
+documents, <measure>_min and <measure>_max, and counts.
 
-RUN     a TREC run, lines of `query Q0 document rank score tag`; higher scores are better, ranks play no part
-QRELS   judgements, lines of `query 0 document relevance`, or BEIR's tsv, `query-id corpus-id score`
+RUN    a TREC run, lines of `query Q0 document rank score tag`; higher scores
+       are better, ranks play no part
+QRELS  judgements, lines of `query 0 document relevance`, or BEIR's tsv,
+       `query-id corpus-id score`
 
-Both may be JSON, {"query": {"document": number}}, as ranx saves them, and gzip. Tabs or white space separate
-columns. Instead of both, a file RUN.npz holds
-  scores, relevance   (queries, items), numbers and integers; or
-  query, document, score (m,) and judged_query, judged_document, relevance (j,): the columns of both files,
-                      ids as integers or strings
+Both may be JSON, {"query": {"document": number}}, as ranx saves them, and
+gzip. Tabs or white space separate columns. Instead of both, a file RUN.npz
+holds scores and relevance, (queries, items), numbers and integers; or the
+columns of both files, ids as integers or strings: query, document, score (m,)
+and judged_query, judged_document, relevance (j,).
 
-Relevant documents that the run lacks count in the denominators, as in trec_eval.
+Relevant documents that the run lacks count in the denominators, as in
+trec_eval.
 """
 EPILOG = """\
-measures: ap, ap@K, ndcg, ndcg@K, recall@K, precision@K, success@K, r_precision, reciprocal_rank,
-          reciprocal_rank@K, with a number for K
+measures: ap, ap@K, ndcg, ndcg@K, recall@K, precision@K, success@K,
+          r_precision, reciprocal_rank, reciprocal_rank@K, with a number for K
 """
 _DENSE = ("scores", "relevance")
 

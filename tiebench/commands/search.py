@@ -14,19 +14,24 @@ from tiebench.messages import printable
 
 HELP = "print the nearest items of queries by Hamming distance"
 DESCRIPTION = """\
-Print the nearest database items of queries by the Hamming distance of their codes: one JSON object per query
-and line, or a table with --text.
+Print the nearest database items of queries by the Hamming distance of their
+codes: one JSON object per query and line, or a table with --text.
 
-FILE.npz, or a folder of .npy files, holds query and database codes as for `tiebench score`, with labels or
-without, and names of items as for `tiebench export`.
+FILE.npz, or a folder of .npy files, holds query and database codes as for
+`tiebench score`, with labels or without, and names of items as for `tiebench
+export`.
 
-  tiebench search codes.npz --rows 0,3            ten nearest items of two queries of the file
-  tiebench search codes.npz --radius 2            all items within distance 2 of every query
-  tiebench search codes.npz --queries new.npz     queries of another file: `query`, as in codes.npz
+The ten nearest items of two queries of the file, all items within distance 2
+of every query, and queries of another file, `query` as in codes.npz:
+
+  tiebench search codes.npz --rows 0,3
+  tiebench search codes.npz --radius 2
+  tiebench search codes.npz --queries new.npz
 """
 EPILOG = """\
-Items of equal distance are in the order of the file. Where the list ends inside a tie, `cut` has the distance
-of the tie, how many of its items are listed and how many it has; else it is null. --ties whole lists all.
+Items of equal distance are in the order of the file. Where the list ends
+inside a tie, `cut` has the distance of the tie, how many of its items are
+listed and how many it has; else it is null. --ties whole lists all.
 """
 DEFAULT = 10
 

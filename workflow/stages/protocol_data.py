@@ -158,11 +158,16 @@ class Rows:
 def append_json_line(file, record):
     """Add one record to an open .jsonl file, at once: progress can be followed while it is made.
 
-    JSON has no word for what is not finite: null.
+    A scalar of NumPy or of PyTorch is its number. JSON has no word for what is not finite: null. Raises
+    TypeError, with the key, for a value that JSON cannot hold.
     """
-    known = {
-        key: None if isinstance(value, float) and not math.isfinite(value) else value
-        for key, value in record.items()
-    }
+    known = {}
+    for key, value in record.items():
+        value = value.item() if getattr(value, "ndim", None) == 0 else value
+        known[key] = None if isinstance(value, float) and not math.isfinite(value) else value
+        try:
+            json.dumps(known[key])
+        except TypeError as error:
+            raise TypeError(f"the record that a method logged: {key}: {error}") from None
     file.write(json.dumps(known, sort_keys=True) + "\n")
     file.flush()
