@@ -107,6 +107,8 @@ class Training:
         method.network.train()
         drawn = method.draw_batches(len(self.training_set), epoch)
         batches = [batch for batch in drawn if len(batch) > 1]
+        if not batches:
+            raise ValueError(f"{type(method).__name__}.draw_batches gave no batch of two items or more")
         self.watch.start([len(batch) for batch in batches])
         for step, (indices, items) in enumerate(self.reader.read(batches)):
             if step == 0 or method.schedule_unit == "iteration" or epoch < math.ceil(method.warmup_epochs):

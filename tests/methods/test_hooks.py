@@ -257,6 +257,16 @@ def test_a_loss_that_is_no_number_is_an_error_with_its_shape(made, given):
         Wrong(**SETTINGS).fit(training_set())
 
 
+@pytest.mark.parametrize("drawn", [[], [np.arange(1)]])
+def test_an_epoch_without_a_batch_to_compare_items_in_is_an_error(drawn):
+    class Idle(Squares):
+        def draw_batches(self, items, epoch):
+            return drawn
+
+    with pytest.raises(ValueError, match=r"^Idle\.draw_batches gave no batch of two items or more$"):
+        Idle(**SETTINGS).fit(training_set())
+
+
 def test_a_loss_that_asks_for_something_unknown_is_an_error_with_the_nearest_name():
     class Misspelt(Squares):
         def loss(self, outputs, batch):
