@@ -32,7 +32,7 @@ from PIL import Image
 from settings_once import parsed_once
 
 from datasets.files import save_array
-from datasets.loaders import features_file, images, labelme_gist
+from datasets.loaders import features_file, images
 from datasets.splits import Split
 from methods.base import TrainingSet
 from methods.base.batch import TrainingState
@@ -151,37 +151,6 @@ for name, (text, words) in YAML_FILES.items():
         return lambda: read_settings(folder / "settings.yaml")
 
 
-@case("configuration", "YAML, a table of 0 bytes", "config/tables/mine.yaml: 'blocks' is missing")
-def table_of_nothing(folder):
-    for package in ("config", "methods", "workflow"):
-        (folder / package).symlink_to(ROOT / package)
-    (folder / "config").unlink()
-    for path in (ROOT / "config").rglob("*.yaml"):
-        target = folder / path.relative_to(ROOT)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(path.read_bytes())
-    (folder / "config" / "tables" / "mine.yaml").touch()
-    return lambda: load(folder)
-
-
-def of_split(split):
-    return {"protocols": {"mine": MINE | {"split": split}}}
-
-
-GIVEN = {"kind": "given", "query": 0, "database": 1, "training": "all"}
-IMPOSSIBLE = {
-    "more queries than items": ({"kind": "random", "query": 5000, "training": 1}, "5000"),
-    "a training set larger than a class": ({"kind": "per_class", "query": 100, "training": 400}, "100 + 400"),
-    "a database of nothing": ({"kind": "random", "query": 1797, "training": 1}, "mine on dataset digits"),
-    "the dataset's own split where it has none": (GIVEN, "protocol mine on dataset digits", "split"),
-    "queries of a negative number": ({"kind": "random", "query": -3, "training": 5}, "positive integer"),
-}
-for name, (split, *words) in IMPOSSIBLE.items():
-    case("configuration", f"split, {name}", *words)(
-        lambda folder, split=split: partial(dataset_checks.check, load(ROOT, of_split(split)), "mine")
-    )
-
-
 # -- features and labels -----------------------------------------------------------------------------------
 
 FEATURES = {"X": np.ones((6, 2)), "y": np.arange(6) % 2}
@@ -201,7 +170,6 @@ def made_of(loader, source, folder, **options):
 
 
 ARRAYS = {
-    "NaN": ({"X": np.array([[0.0, np.nan]])}, ["X[0, 1] is nan", "finite"]),
     "beyond single precision": ({"X": np.array([[1e39]])}, ["1e+39", "float32"]),
     "0 rows": ({"X": np.ones((0, 4))}, ["X is empty", "(0, 4)"]),
     "three dimensions": ({"X": np.ones((2, 2, 2))}, ["two dimensions", "(2, 2, 2)"]),
@@ -245,10 +213,6 @@ SMALL_X = ("X.npy", header((1, 2)) + bytes(16))
 cases(
     "features",
     {
-        "truncated zip": (
-            lambda folder: made_of(features_file, cut(npz(folder / "features.npz", FEATURES), -100), folder),
-            "features.npz: cut short, damaged",
-        ),
         "a file that claims terabytes": (lambda folder: features_of(folder, HUGE_X), "'X' is damaged"),
         "an array twice": (lambda folder: features_of(folder, SMALL_X, SMALL_X), "holds array 'X' twice"),
     },
@@ -303,14 +267,12 @@ MANY = {"query_labels": np.ones((9, 300), int), "database_labels": np.ones((40, 
 CODES = {
     "another width": (PACKED | {"bits": 24}, ["(9, 2)", "24 bits"]),
     "bits set beyond the bits": (PACKED | {"query": PACKED["query"] | 1}, ["query", "beyond bit 13"]),
-    "0 queries": (PLAIN | {"query": PLAIN["query"][:0]}, ["at least one code"]),
     "2,000 bits": (PLAIN | LONG, ["between 1 and 1024", "2000"]),
     "codes of no dimension": (PLAIN | {"database": np.array(3)}, ["database", "one or two dimensions"]),
     "labels of two kinds": (PLAIN | {"query_labels": np.eye(9)}, ["query_labels", "database_labels", "both"]),
     "labels of text beside numbers": (PLAIN | TEXTS, ["query labels are strings", "int64", "one kind"]),
     "labels beyond 63 bits": (PLAIN | HUGE, ["database_labels[0]", "18446744073709551615", "at most"]),
     "300 shared labels": (PLAIN | MANY, ["affinities must be 0 to 255", "300"]),
-    "pickled objects": (PLAIN | {"query": np.array([[None]])}, ["never loaded"]),
     "no labels": (UNLABELLED, ["lacks query_labels, database_labels"]),
 }
 for name, (arrays, words) in CODES.items():
@@ -424,12 +386,6 @@ for name, (entry, words) in MEMBERS.items():
     )
 
 
-@case("archives", "cut short", "images.tar.gz: cut short, damaged")
-def cut_archive(folder):
-    path = tarred(folder / "images.tar.gz", ("a/1.png", picture(side=40)), mode="w:gz")
-    return made_of(images, cut(path, -700), folder, size=[8, 8])
-
-
 @case("archives", "a bit flipped in what is stored", "images.tar.gz: cut short, damaged", "CRC")
 def flipped_archive(folder):
     """Pixels have no checksum of their own: only that of the compressed file shows the damage."""
@@ -498,11 +454,11 @@ def device_behind_a_link(folder):
 # -- images ------------------------------------------------------------------------------------------------
 
 
-def of_images(folder, *pictures, **options):
+def of_images(folder, *pictures):
     (folder / "set" / "a").mkdir(parents=True)
     for number, data in enumerate(pictures):
         (folder / "set" / "a" / f"{number}.png").write_bytes(data)
-    return made_of(images, folder / "set", folder, **options)
+    return made_of(images, folder / "set", folder)
 
 
 def claiming(width, height):
@@ -521,100 +477,43 @@ def deep_picture():
 
 EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n"
 IMAGES = {
-    "text": ([picture(), b"no image"], {}, ["'a/1.png' is not an image of"]),
-    "PostScript": ([picture(), EPS], {}, ["set: ", "'a/1.png' is not an image of"]),
-    "cut short": ([picture(), picture(side=40)[:-400]], {"size": [8, 8]}, ["'a/1.png' cannot be read"]),
-    "JPEG cut short": ([picture(), picture("jpeg", 64)[:900]], {"size": [8, 8]}, ["'a/1.png'", "truncated"]),
-    "another size": ([picture(), picture(side=9)], {}, ["images differ in size", "9 x 9", "set option size"]),
-    "four billion pixels claimed": ([claiming(65535, 65535)], {}, ["cannot be read", "exceeds limit"]),
-    "a byte of the header changed": ([picture(), picture().replace(b"IHDR\0", b"IHDR\1")], {}, ["'a/1.png'"]),
-    "16 bits a pixel": ([deep_picture()], {}, ["'a/0.png'", "more than 8 bits"]),
+    "PostScript": ([picture(), EPS], ["set: ", "'a/1.png' is not an image of"]),
+    "four billion pixels claimed": ([claiming(65535, 65535)], ["cannot be read", "exceeds limit"]),
+    "a byte of the header changed": ([picture(), picture().replace(b"IHDR\0", b"IHDR\1")], ["'a/1.png'"]),
+    "16 bits a pixel": ([deep_picture()], ["'a/0.png'", "more than 8 bits"]),
 }
-for name, (pictures, options, words) in IMAGES.items():
-    case("images", name, *words)(
-        lambda folder, pictures=pictures, options=options: of_images(folder, *pictures, **options)
-    )
+for name, (pictures, words) in IMAGES.items():
+    case("images", name, *words)(lambda folder, pictures=pictures: of_images(folder, *pictures))
 
 
 # -- weights -----------------------------------------------------------------------------------------------
 
 
-def matlab(path, variables, end=None, at=None):
-    """A .mat file, cut at `end`, with (place, byte) `at` changed."""
-    scipy.io.savemat(path, variables)
-    data = bytearray(path.read_bytes())
-    if at:
-        data[at[0]] = at[1]
-    path.write_bytes(data[:end])
-    return path
+@case("weights", ".mat with an unknown type of data", "net.mat: cut short, damaged", "unknown type 99")
+def unknown_type(folder):
+    """Bytes like this one can crash SciPy's compiled reader, and the whole process with it."""
+    layers = np.array([[{"type": "conv", "name": "conv1"}]], object)
+    scipy.io.savemat(folder / "net.mat", {"layers": layers})
+    data = bytearray((folder / "net.mat").read_bytes())
+    data[152] = 99
+    (folder / "net.mat").write_bytes(data)
+    return partial(matconvnet.load, folder / "net.mat")
 
 
-LAYERS = {"layers": np.array([[{"type": "conv", "name": "conv1"}]], object)}
-GIST = np.ones((4, 512))
-
-
-def of_network(path):
-    return lambda: matconvnet.load(path)
-
-
-def of_weights(path):
-    return lambda: by_name.read_weights(path)
-
-
-def pickled(path):
-    class Planted:
-        def __reduce__(self):
-            return print, ("executed",)
-
-    torch.save({"weight": Planted()}, path)
-    return path
-
-
+@case("weights", ".npz that claims terabytes", "w.npz: damaged, or not an .npz of plain arrays")
 def terabytes_of_weights(folder):
-    return of_weights(zipped(folder / "w.npz", [("weight.npy", header((10**13,)))]))
+    return partial(by_name.read_weights, zipped(folder / "w.npz", [("weight.npy", header((10**13,)))]))
 
 
+@case("weights", ".pt with numbers for names", "w.pt", "3 is not the name of a parameter")
 def numbered_weights(folder):
     torch.save({3: torch.ones(2)}, folder / "w.pt")
-    return of_weights(folder / "w.pt")
+    return partial(by_name.read_weights, folder / "w.pt")
 
 
 def cut(path, end):
     path.write_bytes(path.read_bytes()[:end])
     return path
-
-
-def layers(folder, **changes):
-    return of_network(matlab(folder / "net.mat", LAYERS, **changes))
-
-
-def gist(folder, values=GIST, **changes):
-    return made_of(labelme_gist, matlab(folder / "gist.mat", {"gist": values}, **changes), folder)
-
-
-def arrays(folder, **weights):
-    return of_weights(npz(folder / "w.npz", **weights))
-
-
-NET, WEIGHTS = "net.mat: cut short, damaged", "w.npz: damaged, or not an .npz of plain arrays"
-cases(
-    "weights",
-    {
-        ".mat cut short": (partial(layers, end=-40), f"{NET} or not a MATLAB file"),
-        # Bytes like this one can crash SciPy's compiled reader, and the whole process with it.
-        ".mat with an unknown type of data": (partial(layers, at=(152, 99)), NET, "unknown type 99"),
-        ".mat of 0 bytes": (partial(layers, end=0), NET, "no header"),
-        ".mat of another network": (layers, "net.mat: ends after 1 layers, expected relu1"),
-        "LabelMe's .mat cut short": (partial(gist, end=-999), "gist.mat: cut short, damaged or not a MATLAB"),
-        "LabelMe's .mat with NaN": (partial(gist, values=GIST * np.nan), "gist(1, 1) is not finite"),
-        ".npz cut short": (lambda folder: of_weights(cut(npz(folder / "w.npz", FEATURES), -50)), WEIGHTS),
-        ".npz with pickled objects": (partial(arrays, weight=np.array([print])), WEIGHTS),
-        ".npz that claims terabytes": (terabytes_of_weights, WEIGHTS),
-        ".pt cut short": (lambda folder: of_weights(cut(pickled(folder / "w.pt"), -90)), "w.pt: damaged"),
-        ".pt with code in it": (lambda f: of_weights(pickled(f / "w.pt")), "w.pt", "without running code"),
-        ".pt with numbers for names": (numbered_weights, "w.pt", "3 is not the name of a parameter"),
-    },
-)
 
 
 # -- results -----------------------------------------------------------------------------------------------

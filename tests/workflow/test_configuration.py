@@ -54,12 +54,12 @@ def checkout(tmp_path):
 
 IN_FILES = [
     ("config/config.yaml", "device: gpu\n", "config/config.yaml: device: 'gpu' is not allowed"),
-    ("config/config.yaml", "device: [cpu\n", "line 2: not valid YAML"),
     ("config/config.yaml", None, "No such file"),
     ("config/datasets.yaml", "digits: {loader: digit}\n", "digits.loader: unknown loader 'digit'"),
     ("config/protocols.yaml", "digits: {dataset: digits}\n", "digits: 'split' is missing"),
     ("config/methods.yaml", "itqq: {}\n", "itqq: unknown method 'itqq'; did you mean 'itq'"),
     ("config/tables/quick.yaml", "methods: [lsh]\nblocks: {}\n", "config/tables/quick.yaml: blocks: "),
+    ("config/tables/quick.yaml", "", "config/tables/quick.yaml: 'blocks' is missing"),
     ("config/published/he2018.yaml", "source: he2018\n", "'values' is missing"),
     ("methods/broken.py", '"""No class. 2020."""\n', "methods/broken.py: must define one class"),
 ]
@@ -81,6 +81,7 @@ IMPOSSIBLE = {
     "affinity of labels that it has not": ({"affinity": {"kind": "shared_label"}}, ["affinity", "class"]),
     "pixels of vectors": ({"input": {"kind": "pixels"}}, ["pixels", "features"]),
     "a network on vectors": ({"end_to_end": "small"}, ["end_to_end needs a dataset of images"]),
+    "more queries than items": ({"split": {"kind": "random", "query": 5000, "training": 1}}, ["5000"]),
 }
 
 
