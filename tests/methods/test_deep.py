@@ -209,37 +209,6 @@ def test_cuda_asked_for_and_not_there_is_a_refusal():
     Constant(bits=2, device="auto", epochs=1).fit(training_set())
 
 
-class FirstChannels(torch.nn.Module):
-    def forward(self, images):
-        return images.permute(0, 3, 1, 2) / 255
-
-
-@dataclass(kw_only=True)
-class Convolutional(load_class("talr_ap")):
-    def build_network(self, item_shape):
-        height, width, channels = item_shape
-        layers = [torch.nn.Conv2d(channels, 6, 3, padding=1), torch.nn.BatchNorm2d(6), torch.nn.Dropout(0.1)]
-        linear = torch.nn.Linear(6 * height * width, self.bits)
-        return torch.nn.Sequential(FirstChannels(), *layers, torch.nn.Flatten(), linear)
-
-
-def test_any_network_trains_on_images_and_comes_back_from_its_file(tmp_path):
-    labels, records = np.arange(60) % 2, []
-    images = np.random.default_rng(0).integers(0, 120, (60, 8, 8, 3))
-    images[labels == 0, ::2] += 120  # stripes
-    images = images.astype(np.uint8)
-    method = Convolutional(bits=8, epochs=8, batch_size=30, tanh_scale=2.0)
-    method.fit(labelled(images, labels, log=records.append))
-    assert records[-1]["objective"] < records[0]["objective"] - 0.1
-    codes = method.encode(images)
-    assert np.array_equal(codes[:20], method.encode(images[:20]))  # no dropout, no batch statistics
-    method.save(tmp_path)
-    loaded = Convolutional.load(tmp_path)
-    assert np.array_equal(loaded.encode(images), codes)
-    for name, value in method.network.state_dict().items():
-        assert torch.equal(value, loaded.network.state_dict()[name])
-
-
 @pytest.mark.parametrize(("name", "trains"), [("talr_ap", False), ("mihash", False), ("talr_ndcg", True)])
 def test_levels_that_are_all_above_0_are_something_to_rank_for_graded_methods_alone(name, trains):
     items, labels = clusters(23, 5, 3)
