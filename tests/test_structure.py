@@ -97,17 +97,29 @@ def test_no_method_imports_another():
         assert not (of_methods - {*name.split(".")[1:2]}) & names_of("methods"), name
 
 
-def test_scoring_and_the_configuration_load_neither_torch_nor_pandas():
-    program = "import sys, {}; print(sorted({{'torch', 'pandas', 'matplotlib'}} & set(sys.modules)))"
-    for modules in ("tiebench.scoring, tiebench.__main__", "workflow.configuration.merged"):
-        done = subprocess.run(
-            [sys.executable, "-c", program.format(modules)],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert done.stdout.strip() == "[]"
+APPLICABLE = """
+from reporting import figures
+from reporting.tables.model import Table
+blocks = [{"protocol": "p", "metric": "ap", "bits": [8]}]
+table = Table.from_json({"table": {"name": "x", "methods": ["a"], "seeds": [0], "blocks": blocks}})
+assert figures.applicable(table)
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "slow"),
+    [
+        ("import tiebench.scoring, tiebench.__main__", {"torch", "pandas", "matplotlib"}),
+        ("import tiebench.metrics", {"numba"}),
+        ("import workflow.configuration.merged", {"torch", "pandas", "matplotlib"}),
+        (APPLICABLE, {"matplotlib", "pandas", "scipy"}),
+    ],
+    ids=["scoring", "metrics", "configuration", "applicable figures"],
+)
+def test_what_is_often_loaded_loads_nothing_that_is_slow(program, slow):
+    command = [sys.executable, "-c", f"{program}\nimport sys; print(*sys.modules)"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert not slow & set(done.stdout.split())
 
 
 def strings(tree):
