@@ -189,32 +189,17 @@ def test_an_evaluation_under_another_limit_is_kept_where_it_would_be_the_same(
     assert len(made) == (2 if computed else 1) and (computed or after == before)
 
 
-@pytest.mark.parametrize(
-    ("error", "status"),
-    [
-        (TooLong("the fit took more than 5 seconds"), "too long"),
-        (Refusal("no centres for so many classes"), "refused"),
-        (Diverged("the loss is not finite in epoch 2"), "diverged"),
-    ],
-)
-def test_why_a_trial_has_no_score_is_recorded(tmp_path, error, status):
-    def evaluate(trial, repeat):
-        raise error
-
-    found = in_file(tmp_path, evaluate)({}, 0)
-    assert (found["score"], found["status"], found["reason"]) == (None, status, str(error))
-
-
 @pytest.mark.parametrize("rungs", [(1,), (1, 2), (2, 3)])
 def test_a_trial_without_a_score_is_replaced_whatever_the_reason(tmp_path, rungs):
     """1 and 4 are refused, 2 diverges, 3 and 5 take too long; a spare is refused, too."""
     asked = []
     reasons = {1: Refusal, 2: Diverged, 3: TooLong, 4: Refusal, 5: TooLong, 10: Refusal}
+    status = {Refusal: "refused", Diverged: "diverged", TooLong: "too long"}
 
     def evaluate(trial, repeat):
         asked.append(trial["x"])
         if trial["x"] in reasons:
-            raise reasons[trial["x"]]("why")
+            raise reasons[trial["x"]](f"why not {trial['x']}")
         return trial["x"]
 
     trials = [Trial({"x": x}) for x in (1, 2, 3, 4, 5, 6)]
@@ -223,7 +208,10 @@ def test_a_trial_without_a_score_is_replaced_whatever_the_reason(tmp_path, rungs
     # Five spares and one for the refused spare: six trials have scores, as without losses.
     assert [trial.settings["x"] for trial in trials] == [1, 2, 3, 4, 5, 6, 10, 11, 12, 13, 14, 15]
     assert trials[best].settings == {"x": 15} and asked.count(16) == 0
-    assert [trial.settings["x"] for trial in trials if trial.mean is None] == [1, 2, 3, 4, 5, 10]
+    lost = {trial.settings["x"]: trial.evaluations[0] for trial in trials if trial.mean is None}
+    assert {x: (one["status"], one["reason"]) for x, one in lost.items()} == {
+        x: (status[error], f"why not {x}") for x, error in reasons.items()
+    }
     # The best quarter is of these six, not of twelve.
     assert [trial.settings["x"] for trial in trials if trial.rung > 1] == ([15] if len(rungs) > 1 else [])
     found = {"search": {"rungs": rungs, "trials": 6}, "protocol": "p", "method": "m", "bits": 8}
@@ -357,14 +345,7 @@ def test_rungs_of_larger_shares_choose_among_the_best_of_the_rungs_before(sign):
     assert order == [0, 1, 2, 3]
     order = confirm(trials, order, evaluate, quiet, {"trials": 3, "partitions": 2}, 4, sign == 1)
     assert order == [1, 2, 0]  # 1 is as good as 2, and earlier
-    assert [[len(scores) for scores in trial.confirmations] for trial in trials] == [
-        [2],
-        [2],
-        [2],
-        [],
-        [],
-        [],
-    ]
+    assert [[len(scores) for scores in trial.confirmations] for trial in trials] == [*[[2]] * 3, *[[]] * 3]
     order = confirm(trials, order, evaluate, quiet, {"trials": 2, "partitions": 1}, 5, sign == 1)
     assert order == [2, 1] and trials[2].last_mean == sign * 0.9
     assert [trial.rung for trial in trials] == [4, 5, 5, 0, 0, 0]
@@ -426,10 +407,13 @@ def bits_of(rows):
 
 
 @pytest.mark.parametrize(
-    ("metric", "normaliser"),
-    [("ap", "hits"), ("ap@5", "hits"), ("ap@5", "relevant"), ("precision@5", "hits")],
+    ("metric", "normaliser", "more"),
+    [
+        *(("ap", "hits", {}), ("ap@5", "hits", {}), ("ap@5", "relevant", {}), ("precision@5", "hits", {})),
+        ("ap", "hits", {"hold_out": "classes"}),
+    ],
 )
-def test_fit_queries_and_database_are_the_parts_of_a_partition(protocol, metric, normaliser):
+def test_fit_queries_and_database_are_the_parts_of_a_partition(protocol, metric, normaliser, more):
     """What is held out is not fitted, what is fitted does not query, and nothing else is read."""
     protocol.items = np.tile(np.arange(200, dtype=np.float32)[:, None], 4)
     read = []
@@ -443,14 +427,14 @@ def test_fit_queries_and_database_are_the_parts_of_a_partition(protocol, metric,
             read.append((rows_of(items), None))
             return bits_of(read[-1][0])
 
-    shares = {"fit": 0.5, "query": 0.2}
-    found = validation_score(Recorded, protocol, 8, {}, metric, shares, 2, None, 3, normaliser)
-    fit, query, rest = (protocol.split.training[part] for part in partition(120, shares, (3, 2, 1)))
+    labels, training = protocol.labels, protocol.split.training
+    found = validation_score(Recorded, protocol, 8, {}, metric, SHARES | more, 2, None, 3, normaliser)
+    parts = partition(120, SHARES | more, (3, 2, 1), labels[training])
+    fit, query, rest = (training[part] for part in parts)
     database = with_training_items(fit, rest, 0.3)
     for (rows, _), expected in zip(read, (fit, query, database), strict=True):
         assert np.array_equal(rows, expected)
     assert not {*fit} & {*query} and not {*query} & {*database}
-    labels = protocol.labels
     scores = tiebench.score(
         bits_of(query), bits_of(database), labels[query], labels[database], at=5, ap_at_normaliser=normaliser
     )
@@ -608,24 +592,6 @@ def test_the_best_of_the_last_rung_is_chosen_in_the_direction_of_the_metric(tune
     assert values[found["chosen"]] == (max if higher else min)(values)
     assert [fit for _, fit, *_ in asked] == [0.5, 0.5, 0.7, 0.7]
     assert {normaliser for *_, normaliser in asked} == {"min"}
-
-
-def test_a_trial_is_scored_on_classes_that_it_was_not_fitted_on(protocol):
-    protocol.items = np.tile(np.arange(200, dtype=np.float32)[:, None], 4)
-    seen = []
-
-    class Recorded(load_class("lsh")):
-        def fit(self, training_set):
-            seen.append(rows_of(training_set.items))
-            return self
-
-        def encode(self, items):
-            seen.append(rows_of(items))
-            return bits_of(seen[-1])
-
-    validation_score(Recorded, protocol, 8, {}, "ap", SHARES | {"hold_out": "classes"}, 0)
-    fit, query, _ = (set(protocol.labels[rows]) for rows in seen)
-    assert len(fit) == len(query) == 2 and not fit & query
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.95])
