@@ -26,10 +26,8 @@ from benchmarks import (
     commands,
     encoding,
     evaluation,
-    evaluation_peers,
     fits,
     gpu,
-    loss_peers,
     losses,
     methods,
     optional_peers,
@@ -45,9 +43,7 @@ from benchmarks.timing import Competitor, Disagreement, Measurement, agree, inte
 from methods.base import HashingMethod, Refusal
 from networks.base.devices import fast_half
 from reporting.leaderboard import measured
-from tiebench.codes.packing import as_words
-from tiebench.counting.histograms import JointHistograms, joint_histograms
-from tiebench.rankings import exact
+from tiebench.counting.histograms import joint_histograms
 from workflow.forks import THREAD_VARIABLES
 
 pytestmark = pytest.mark.thorough
@@ -59,98 +55,22 @@ MULTI_HOT = synthetic.Shape("small, multi-hot", 13, 700, 6, multi_hot=True)
 both_shapes = pytest.mark.parametrize("shape", [SMALL, MULTI_HOT], ids=lambda shape: shape.name)
 
 
-def scored_by_library(codes, bits):
-    """(distances of words, histograms of the library) of codes."""
-    flat = [as_words(part) for part in (codes.query, codes.database)]
-    found = joint_histograms(codes.query, codes.database, bits, codes.affinity)
-    return evaluation_peers.distances(*flat), found
+def histograms(codes):
+    return joint_histograms(codes.query, codes.database, codes.bits, codes.affinity)
 
 
 @both_shapes
-@pytest.mark.parametrize("bits", [7, 48, 64, 65, 128, 300])
-def test_peers_count_the_same_histograms(shape, bits):
-    codes = synthetic.codes(shape, bits, seed=bits)
-    found, histograms = scored_by_library(codes, bits)
-    expected = histograms.counts
-    levels = codes.affinity.block(0, shape.queries)
-    columns = [evaluation_peers.columns(as_words(part)) for part in (codes.query, codes.database)]
-    by_numpy = evaluation_peers.numpy_histograms(*columns, bits, levels, expected.shape[1])
-    assert np.array_equal(by_numpy, expected)
-    distances = (expected.sum(axis=1) * np.arange(bits + 1)).sum()
-    assert sum(evaluation_peers.sum_of_distances(*pair) for pair in zip(*columns)) == distances
-    assert found.sum() == distances
-
-
-def without_ties(bits=63, queries=3):
-    """words (Q, 1) and (N, 1), relevance bool (Q, N), and the AP that no order of ties can change."""
-    rng = np.random.default_rng(5)
-    database = np.arange(bits + 1) > np.arange(bits)[:, None]  # item d has its first d bits set
-    database = database.T[rng.permutation(bits + 1)]
-    query = np.zeros((queries, bits), bool)
-    relevant = rng.random((queries, bits + 1)) < 0.3
-    relevant[:, 0] = True
-    counts = np.zeros((queries, 2, bits + 1), np.int64)
-    for q in range(queries):
-        counts[q, relevant[q].astype(int), database.sum(axis=1)] = 1
-    expected = exact.average_precision(JointHistograms(np.arange(2), counts))
-    assert np.allclose(expected.minimum, expected.maximum)
-    codes = [as_words(np.packbits(part, axis=1)) for part in (query, database)]
-    return codes, relevant, counts, expected.expected.mean()
-
-
-def test_faiss_counts_and_ranks_the_same():
-    faiss = pytest.importorskip("faiss")
-    (query, database), relevant, counts, expected = without_ties()
-    levels = relevant.astype(np.uint8)
-    assert np.array_equal(optional_peers.faiss_histograms(faiss, query, database, 63, levels, 2), counts)
-    for heap in (False, True):
-        index = optional_peers.faiss_index(faiss, database, heap)
-        found = optional_peers.faiss_average_precision(index, query, relevant)
-        assert found == pytest.approx(expected, abs=1e-12)
-    wide = synthetic.codes(SMALL, 128)
-    distances = optional_peers.faiss_distances(faiss, as_words(wide.query), as_words(wide.database))
-    assert np.array_equal(distances, scored_by_library(wide, 128)[0])
-
-
-def test_torchmetrics_agrees_where_it_must():
-    retrieval = pytest.importorskip("torchmetrics.functional.retrieval")
-    codes, relevant, _, expected = without_ties()
-    distances = torch.from_numpy(evaluation_peers.distances(*codes).astype(np.float32))
-    hits = torch.from_numpy(relevant.astype(np.int64))
-    found = optional_peers.torchmetrics_mean(retrieval.retrieval_average_precision, distances, hits, 63)
-    assert found == pytest.approx(expected, abs=1e-5)
-    # It averages NDCG over ties, as the product does.
-    codes = synthetic.codes(MULTI_HOT, 16)
-    distances, found = scored_by_library(codes, 16)
-    gains = torch.from_numpy((2**found.levels - 1)[codes.affinity.block(0, MULTI_HOT.queries)])
-    distances = torch.from_numpy(distances.astype(np.float32))
-    value = optional_peers.torchmetrics_mean(retrieval.retrieval_normalized_dcg, distances, gains, 16)
-    assert value == pytest.approx(exact.ndcg(found).expected.mean(), abs=1e-4)
-
-
-def test_metric_learning_library_agrees_without_ties():
-    pytest.importorskip("faiss")
-    library = pytest.importorskip("pytorch_metric_learning")
-    codes, relevant, _, expected = without_ties(queries=1)
-    query, database = (evaluation_peers.signs(part.view(np.uint8), 63) for part in codes)
-    calculator = optional_peers.learning_calculator(library)
-    found = optional_peers.learning_average_precision(
-        calculator, query, database, np.array([1]), relevant[0].astype(np.int64)
-    )
-    assert found == pytest.approx(expected, abs=1e-6)
-
-
-@both_shapes
-def test_peers_of_a_score_are_compared_with_it(shape):
-    codes = synthetic.codes(shape, 48)
-    _, found = scored_by_library(codes, 48)
+@pytest.mark.parametrize("bits", [7, 48, 65, 128])
+def test_peers_of_a_score_are_compared_with_it(shape, bits):
+    codes = synthetic.codes(shape, bits)
+    found = histograms(codes)
     libraries = optional_peers.found(optional_peers.PEERS)
     compared = [*evaluation._peers(codes, found, 8), *evaluation._libraries(libraries, codes, found, 2)]
     assert [peer.name for peer in compared if not peer.agrees(peer.call())] == []
     assert {peer.base for peer in compared} == {evaluation.JOINT, evaluation.WHOLE}
-    # Of other codes the same results are wrong.
-    _, wrong = scored_by_library(synthetic.codes(shape, 48, seed=1), 48)
-    assert not any(peer.agrees(peer.call()) for peer in evaluation._peers(codes, wrong, 8))
+    if bits == 48:  # of other codes the same results are wrong
+        wrong = histograms(synthetic.codes(shape, bits, seed=1))
+        assert not any(peer.agrees(peer.call()) for peer in evaluation._peers(codes, wrong, 8))
 
 
 def test_header_says_which_peers_are_absent(monkeypatch):
@@ -161,16 +81,6 @@ def test_header_says_which_peers_are_absent(monkeypatch):
     assert absent == ["no-such-package"]
     assert set(optional_peers.found(optional_peers.PEERS)) == {"numpy"}
     assert "not installed, so not timed: no-such-package" in header()
-
-
-@pytest.mark.parametrize("at", [None, 5])
-def test_argsort_loop_is_exact_average_precision_without_ties(at):
-    words, relevant, counts, _ = without_ties(queries=1)
-    expected = exact.average_precision(JointHistograms(np.arange(2), counts), at)
-    labels = [evaluation_peers.one_hot(part, 2) for part in (np.array([1]), relevant[0].astype(int))]
-    codes = [evaluation_peers.signs(part.view(np.uint8), 63) for part in words]
-    found = evaluation_peers.argsort_average_precision(*codes, *labels, at)
-    assert found == pytest.approx(expected.expected[0], abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -186,27 +96,6 @@ def test_losses_agree_in_float64(objective, levels, items, bits, bins):
         other_value, other_gradient = call()
         assert other_value == pytest.approx(value, rel=1e-12), name
         torch.testing.assert_close(other_gradient, gradient, rtol=1e-9, atol=1e-14, msg=name)
-
-
-def test_mutual_information_peer_is_the_definition():
-    # Distances 0, 0, 1, 1, of which those at 0 are relevant: one bit. Independent of relevance: none.
-    c, g = torch.tensor([[2.0, 2], [2, 2], [2, 2]]), torch.tensor([[2.0, 0], [1, 1], [0, 0]])
-    assert loss_peers.mutual_information(c, g, None).tolist() == pytest.approx([1, 0, 0], abs=1e-6)
-
-
-def test_autograd_peer_is_the_defining_sum():
-    # One query, distances 0, 1, 1 and 2.5 of 4 bits, the second and fourth item relevant.
-    codes = torch.tensor([[1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, -1], [1, 1, 1, -1], [1, 0, -1, -1]]).double()
-    affinity = torch.tensor([[0, 0, 1, 0, 1]] * 5)
-    c, g = torch.tensor([[1, 2, 0.5, 0.5, 0]]), torch.tensor([[0, 1, 0.5, 0.5, 0]])
-    distances, width, *_ = loss_peers._setting(codes, affinity, 4, "ap_s")
-    assert distances[0].tolist() == [0, 0, 1, 1, 2.5]
-    assert width == 1
-    # AP_s: (1/2) (1 (0 + 1 + 1) / (1 + 3 + 1) + 0.5 (1 + 1.5 + 1) / (3 + 3.5 + 1) + 0.5 (1.5 + 2 + 1) / 8.5)
-    expected = 0.5 * (2 / 5 + 0.5 * 3.5 / 7.5 + 0.5 * 4.5 / 8.5)
-    assert loss_peers.ap_simplified(c, g, torch.tensor([2.0])).item() == pytest.approx(expected, rel=1e-6)
-    product, _ = losses.product(codes, affinity, 4, "ap_s", "compiled")
-    assert product == pytest.approx(loss_peers.autograd(codes, affinity, 4, "ap_s")[0], rel=1e-12)
 
 
 def test_measurements_extrapolate_and_compare_within_a_round():
