@@ -97,7 +97,7 @@ def settings_parsed_once():
         yield
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def no_example_hangs():
     def hang(*_):
         raise AssertionError("hung")
@@ -259,21 +259,13 @@ PLAIN = {
     "query_labels": GENERATOR.integers(0, 3, 9),
     "database_labels": GENERATOR.integers(0, 3, 40),
 }
-UNLABELLED = {name: PLAIN[name] for name in ("query", "database")}
-PACKED = PLAIN | {name: np.packbits(of, axis=1) for name, of in UNLABELLED.items()} | {"bits": 13}
-LONG = {"query": np.ones((9, 2000)), "database": np.ones((40, 2000))}
-TEXTS, HUGE = {"query_labels": np.array(["a"] * 9)}, {"database_labels": np.full(40, 2**64 - 1, np.uint64)}
+HUGE = {"database_labels": np.full(40, 2**64 - 1, np.uint64)}
 MANY = {"query_labels": np.ones((9, 300), int), "database_labels": np.ones((40, 300), int)}
+# Others are in tests/tiebench/test_score.py.
 CODES = {
-    "another width": (PACKED | {"bits": 24}, ["(9, 2)", "24 bits"]),
-    "bits set beyond the bits": (PACKED | {"query": PACKED["query"] | 1}, ["query", "beyond bit 13"]),
-    "2,000 bits": (PLAIN | LONG, ["between 1 and 1024", "2000"]),
     "codes of no dimension": (PLAIN | {"database": np.array(3)}, ["database", "one or two dimensions"]),
-    "labels of two kinds": (PLAIN | {"query_labels": np.eye(9)}, ["query_labels", "database_labels", "both"]),
-    "labels of text beside numbers": (PLAIN | TEXTS, ["query labels are strings", "int64", "one kind"]),
     "labels beyond 63 bits": (PLAIN | HUGE, ["database_labels[0]", "18446744073709551615", "at most"]),
     "300 shared labels": (PLAIN | MANY, ["affinities must be 0 to 255", "300"]),
-    "no labels": (UNLABELLED, ["lacks query_labels, database_labels"]),
 }
 for name, (arrays, words) in CODES.items():
     case("codes", name, "codes.npz", *words)(
@@ -310,36 +302,6 @@ def cut_folder(folder):
         np.save(folder / f"{name}.npy", array)
     cut(folder / "query.npy", -5)
     return scored(folder)
-
-
-@case("codes", "a part of 0 rows", "parts are numbered 1 to 3")
-def part_of_nothing(folder):
-    codes = npz(folder / "codes.npz", PLAIN)
-    return scored(codes, "--part", "4/3", "--histograms", folder / "part.npz")
-
-
-def counted(folder, **changes):
-    """Two files of parts; arrays of the second are changed."""
-    codes = npz(folder / "codes.npz", PLAIN)
-    files = [folder / f"part{part}.npz" for part in (1, 2)]
-    for part, file in enumerate(files, start=1):
-        assert program.main(["score", str(codes), "--part", f"{part}/2", "--histograms", str(file)]) == 0
-    with np.load(files[1]) as kept:
-        arrays = {**kept, **changes}
-    np.savez(files[1], **arrays)
-    return scored("--merge", *files)
-
-
-PARTS = {
-    "negative counts": ({"counts": np.full((9, 2, 14), -1)}, ["part2.npz", "not the histograms"]),
-    "levels that descend": ({"levels": np.array([1, 0])}, ["part2.npz", "not the histograms"]),
-    "counts of another database": ({"counts": np.zeros((9, 2, 14), int)}, ["part2.npz", "20 items"]),
-    "part 7 of 2": ({"part": np.array([7, 2])}, ["part 7 of 2"]),
-    "part as text": ({"part": np.array(["2", "2"])}, ["part2.npz", "not the histograms"]),
-    "other queries": ({"query": np.zeros(32, np.uint8)}, ["part2.npz", "queries differ"]),
-}
-for name, (changes, words) in PARTS.items():
-    case("codes", f"merge, {name}", *words)(lambda folder, changes=changes: counted(folder, **changes))
 
 
 # -- archives ----------------------------------------------------------------------------------------------
@@ -783,6 +745,7 @@ def test_kernels_run_for_any_processor_and_where_no_cache_can_be_written_or_it_i
 # -- running the cases ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("no_example_hangs")
 @pytest.mark.filterwarnings("ignore:Duplicate name", "ignore::PIL.Image.DecompressionBombWarning")
 @pytest.mark.parametrize(("kind", "name"), CASES)
 def test_bad_input_ends_in_one_line_and_changes_nothing(kind, name, tmp_path, capfd):

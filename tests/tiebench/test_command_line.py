@@ -40,17 +40,6 @@ def scored(tmp_path, printed):
     return run
 
 
-def test_every_form_of_the_same_codes_scores_the_same(scored, arrays):
-    plain = scored(arrays, "--at", "5", "--at", "20")
-    assert {"ap", "ap_min", "ap_max", "ap@5", "ap@5_min", "ap@20_max", "ndcg@20"} <= set(plain)
-    assert (plain["queries"], plain["database"], plain["bits"]) == (9, 40, 13)
-    assert plain["queries_without_relevant"] == 0
-    signed = arrays | {name: 2 * arrays[name] - 1 for name in ("query", "database")}
-    packed = arrays | {name: pack(arrays[name]) for name in ("query", "database")} | {"bits": 13}
-    for form in (signed, packed, arrays | {"bits": 13}):
-        assert scored(form, "--at", "5", "--at", "20") == plain
-
-
 class Payload:
     """Unpickling it makes a file."""
 

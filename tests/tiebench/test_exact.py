@@ -101,52 +101,9 @@ def test_queries_without_relevant_items_are_counted():
     assert exact.queries_without_relevant(JointHistograms(joint.levels, joint.counts[[0, 1, 1]])) == 1
 
 
-def test_radius_and_precision_recall_count_whole_ties():
-    counts = np.array([[[0, 1, 1, 4], [0, 2, 0, 2]], [[0, 0, 0, 5], [0, 0, 0, 5]]])
-    joint = JointHistograms(np.arange(2), counts)
-    assert radius.precision_within_radius(joint, 2) == pytest.approx([0.5, 0.0])
-    assert radius.precision_within_radius(joint) == pytest.approx([0.5, 0.0])  # 2, as the field does
-    assert radius.precision_within_radius(joint, 1) == pytest.approx([2 / 3, 0.0])
-    at_once = JointHistograms(np.arange(3), np.array([[[3, 0, 9], [1, 0, 0], [1, 0, 0]]]))
-    assert radius.precision_within_radius(at_once, 0) == pytest.approx([2 / 5])
-    assert radius.precision_within_radius(at_once, 1) == pytest.approx([2 / 5])
-    curves = radius.lookup_curves(joint)
-    assert np.isnan(curves["precision"][0])
-    assert curves["precision"][1:] == pytest.approx([2 / 3, 0.5, (0.4 + 0.5) / 2])
-    assert curves["precision_or_0"] == pytest.approx([0, 2 / 6, 0.5 / 2, (0.4 + 0.5) / 2])
-    assert curves["recall"] == pytest.approx([0, 0.25, 0.25, 1])
-    assert curves["f1"] == pytest.approx([0, (2 * 2 / 7) / 2, (2 * 2 / 8) / 2, (8 / 14 + 10 / 15) / 2])
-    assert curves["candidates"] == pytest.approx([0, 1.5, 2, 10])
-    assert curves["empty"] == pytest.approx([1, 0.5, 0.5, 0])
-
-
-def test_precision_and_recall_are_averaged_over_the_queries_that_have_any():
-    # Relevant: 4 of the first query, 1 of the second, none of the third.
-    counts = np.array([[[0, 2, 0], [0, 1, 3]], [[0, 2, 3], [1, 0, 0]], [[2, 2, 2], [0, 0, 0]]])
-    curves = radius.lookup_curves(JointHistograms(np.arange(2), counts))
-    precision, recall = curves["precision"], curves["recall"]
-    assert precision == pytest.approx([(1 + 0) / 2, (1 / 3 + 1 / 3 + 0) / 3, (4 / 6 + 1 / 6 + 0) / 3])
-    assert recall == pytest.approx([(0 + 1) / 2, (1 / 4 + 1) / 2, 1])
-    curves = radius.lookup_curves(JointHistograms(np.arange(2), counts[2:]))
-    assert curves["precision"].tolist() == [0, 0, 0]
-    for name in ("recall", "f1"):
-        assert curves[name].shape == (3,) and np.isnan(curves[name]).all()
-
-
-def test_curve_of_precision_at_k_is_the_mean_of_precision_at_each_k():
-    _, _, joint = random_case(0, items=30)
-    cuts = np.array([1, 2, 3, 7, 29, 30, 31])
-    expected = [exact.precision(joint, cut).expected.mean() for cut in cuts]
-    assert exact.precision_at_curve(joint, cuts) == pytest.approx(expected, abs=1e-12)
-    with pytest.raises(ValueError, match="positive"):
-        exact.precision_at_curve(joint, [3, 0])
-
-
-def test_curve_of_precision_at_k_of_several_queries_with_items_at_distance_0():
-    # By rank, relevant items expected: 1/2, 1, 1, 1 of the first query; 0, 2/3, 4/3, 2 of the second.
-    joint = JointHistograms(np.arange(2), np.array([[[1, 2], [1, 0]], [[1, 1], [0, 2]]]))
-    expected = [(1 / 2 + 0) / 2, (1 + 2 / 3) / 4, (1 + 4 / 3) / 6, (1 + 2) / 8]
-    assert exact.precision_at_curve(joint, [1, 2, 3, 4]) == pytest.approx(expected)
+def test_a_radius_is_2_where_none_is_given():
+    _, _, joint = random_case(0)
+    assert radius.precision_within_radius(joint) == radius.precision_within_radius(joint, 2)
 
 
 def test_curve_of_precision_at_k_of_more_ties_than_16_bits_count():
@@ -157,15 +114,6 @@ def test_curve_of_precision_at_k_of_more_ties_than_16_bits_count():
     assert found == pytest.approx([1 / 2, 16_384 / 32_769, 1 / 2])
 
 
-def test_distance_shares_count_pairs():
-    counts = np.array([[[1, 0, 3], [2, 0, 0], [1, 1, 0]], [[0, 4, 0], [0, 0, 2], [0, 0, 0]]])
-    relevant, irrelevant = exact.distance_shares(JointHistograms(np.arange(3), counts))
-    assert relevant == pytest.approx([3 / 6, 1 / 6, 2 / 6])
-    assert irrelevant == pytest.approx([1 / 8, 4 / 8, 3 / 8])
-    relevant, irrelevant = exact.distance_shares(JointHistograms(np.arange(2), np.array([[[1, 2], [0, 0]]])))
-    assert np.isnan(relevant).all() and irrelevant == pytest.approx([1 / 3, 2 / 3])
-
-
 @pytest.mark.parametrize("at", [0, -1, 2.5])
 def test_cutoffs_that_are_not_positive_integers_are_refused(at):
     _, _, joint = random_case(0, items=10)
@@ -173,5 +121,7 @@ def test_cutoffs_that_are_not_positive_integers_are_refused(at):
     for metric in (*metrics, exact.reciprocal_rank, exact.average_cumulative_gain):
         with pytest.raises(ValueError, match="positive integer"):
             metric(joint, at)
+    with pytest.raises(ValueError, match="positive integer"):
+        exact.precision_at_curve(joint, [3, at])
     with pytest.raises(ValueError, match="normaliser"):
         exact.average_precision(joint, 3, "mean")

@@ -206,20 +206,15 @@ DAMAGE = st.lists(
 )
 
 
+@pytest.mark.parametrize("name", ["codes.npz", "2.npz"])
 @given(DAMAGE)
-def test_a_damaged_file_of_codes_scores_the_same_or_is_refused(whole, changes):
+def test_a_damaged_file_scores_the_same_or_is_refused(whole, name, changes):
+    """Of codes, or of a part."""
     folder, printed = whole
-    file = folder / "damaged.npz"
-    file.write_bytes(damaged((folder / "codes.npz").read_bytes(), changes))
-    assert scored_or_refused_in_one_line(file, "--at", "7") in (printed, None)
-
-
-@given(DAMAGE)
-def test_a_damaged_part_scores_the_same_or_is_refused(whole, changes):
-    folder, printed = whole
-    file = folder / "damaged_part.npz"
-    file.write_bytes(damaged((folder / "2.npz").read_bytes(), changes))
-    assert scored_or_refused_in_one_line("--merge", folder / "1.npz", file, "--at", "7") in (printed, None)
+    file = folder / f"damaged_{name}"
+    file.write_bytes(damaged((folder / name).read_bytes(), changes))
+    files = [file] if name == "codes.npz" else ["--merge", folder / "1.npz", file]
+    assert scored_or_refused_in_one_line(*files, "--at", "7") in (printed, None)
 
 
 TYPES = st.one_of(

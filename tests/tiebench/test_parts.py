@@ -82,7 +82,6 @@ def mangled(tmp_path, name, **changes):
 
 
 def test_parts_that_do_not_belong_together_are_refused(tmp_path, fails):
-    """Others are in tests/test_bad_input.py."""
     files = counted(tmp_path, write(tmp_path / "codes", arrays()), 3)
     (tmp_path / "text.npz").write_text("no")
     for given, message in (
@@ -95,6 +94,11 @@ def test_parts_that_do_not_belong_together_are_refused(tmp_path, fails):
         ([files[1], mangled(tmp_path, "b.npz", counts=np.zeros((7, 2, 13), int))], "queries or bits differ"),
         ([mangled(tmp_path, "w.npz", counts=np.zeros((7, 2)))], "w.npz: not the histograms"),
         ([mangled(tmp_path, "x.npz", more=np.zeros(1))], "x.npz: not the histograms"),
+        ([mangled(tmp_path, "c.npz", counts=np.full((7, 2, 14), -1))], "c.npz: not the histograms"),
+        ([mangled(tmp_path, "l.npz", levels=np.array([1, 0]))], "l.npz: not the histograms"),
+        ([mangled(tmp_path, "t.npz", part=np.array(["1", "3"]))], "t.npz: not the histograms"),
+        ([mangled(tmp_path, "p.npz", part=np.array([7, 3]))], "part 7 of 3"),
+        ([files[1], mangled(tmp_path, "q.npz", query=np.zeros(32, np.uint8))], "q.npz: its queries differ"),
         ([tmp_path / "text.npz"], "not a readable .npz"),
     ):
         assert message in fails("score", "--merge", *given)
@@ -121,6 +125,7 @@ def test_options_that_do_not_go_together(misused, options, message):
         ("a/b", "written as 3/16"),
         ("-1/3", "written as 3/16"),
         ("0/3", "part 0 of 3: parts are numbered 1 to 3"),
+        ("4/3", "part 4 of 3: parts are numbered 1 to 3"),
         ("1/32", "31 items cannot be 32 parts"),
     ],
 )

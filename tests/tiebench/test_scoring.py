@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tiebench import scoring
-from tiebench.affinities import EqualLabels, SharedLabels
+from tiebench.affinities import SharedLabels
 from tiebench.codes.packing import pack
 from tiebench.scoring import score_codes
 
@@ -15,6 +15,10 @@ def codes_and_labels(queries=9, items=40, bits=6, labels=4):
     tags = generator.random((queries, labels)) < 0.4, generator.random((items, labels)) < 0.4
     tags[0][2] = False  # a query without relevant items
     return codes, tags
+
+
+def mean(values):
+    return values.mean() if values.size else np.nan
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 4, 9, 512])
@@ -35,36 +39,39 @@ def test_scores_are_those_of_each_query_alone(at_once, monkeypatch):
     assert scores.means["queries_without_relevant"] == 2  # one of them made so
 
 
-def test_curves_are_those_of_pairs_and_ranks():
-    codes, _ = codes_and_labels()
-    generator = np.random.default_rng(6)
-    classes = generator.integers(0, 3, 9), generator.integers(0, 3, 40)
-    curves = score_codes(*map(pack, codes), 6, EqualLabels(*classes)).curves
+@pytest.mark.parametrize("queries", [9, 1], ids=["some without relevant items", "none with any"])
+def test_curves_are_those_of_pairs_and_ranks(queries):
+    codes, tags = codes_and_labels(bits=12)
+    first = slice(2, 2 + queries) if queries == 1 else slice(None)
+    codes, tags = (codes[0][first], codes[1]), (tags[0][first], tags[1])
+    curves = score_codes(*map(pack, codes), 12, SharedLabels(*tags)).curves
     distances = (codes[0][:, None] != codes[1]).sum(axis=2)
-    relevant = classes[0][:, None] == classes[1]
-    for near in range(7):
+    relevant = tags[0] @ tags[1].T
+    some = relevant.any(axis=1)
+    for near in range(13):
         within = distances <= near
         found, items = (within & relevant).sum(axis=1), within.sum(axis=1)
-        precision, recall = found / np.maximum(items, 1), found / relevant.sum(axis=1)
+        precision, recall = found / np.maximum(items, 1), found / np.maximum(relevant.sum(axis=1), 1)
         f1 = 2 * precision * recall / np.maximum(precision + recall, 1e-300)
         expected = {
-            "precision": precision[items > 0].mean(),
-            "precision_or_0": precision.mean(),
-            "recall": recall.mean(),
-            "f1": f1.mean(),
-            "candidates": items.mean(),
-            "empty": (items == 0).mean(),
-            "relevant_at": (distances[relevant] == near).mean(),
-            "irrelevant_at": (distances[~relevant] == near).mean(),
+            "precision": mean(precision[items > 0]),
+            "precision_or_0": mean(precision),
+            "recall": mean(recall[some]),
+            "f1": mean(f1[some]),
+            "candidates": mean(items),
+            "empty": mean(items == 0),
+            "relevant_at": mean(distances[relevant] == near),
+            "irrelevant_at": mean(distances[~relevant] == near),
         }
-        for name, value in expected.items():
-            assert curves[name][near] == pytest.approx(value), name
+        found = {name: curves[name][near] for name in expected}
+        assert found == pytest.approx(expected, nan_ok=True), near
+    assert np.isnan(curves["precision"][0])  # no item is so near
     assert curves["cuts"].tolist() == [1, 2, 3, 5, 7, 10, 15, 22, 32, 40]
-    assert curves["precision_at"][-1] == pytest.approx(relevant.mean())
-    # A relevant item stands first as often as its tie at the smallest distance has relevant items.
-    nearest = distances == distances.min(axis=1, keepdims=True)
-    first = (nearest & relevant).sum(axis=1) / nearest.sum(axis=1)
-    assert curves["precision_at"][0] == pytest.approx(first.mean())
+    nearer = (distances[:, None] < distances[:, :, None]).sum(axis=2)
+    tied = (distances[:, None] == distances[:, :, None]).sum(axis=2)
+    for cut, value in zip(curves["cuts"], curves["precision_at"], strict=True):
+        chances = np.clip((cut - nearer) / tied, 0, 1)  # that an item is among the first
+        assert value == pytest.approx((chances * relevant).sum(axis=1).mean() / cut), cut
 
 
 def test_forty_thousand_classes_at_a_length_that_is_no_power_of_two():
