@@ -89,16 +89,6 @@ def test_no_step_raises_the_penalised_objective(labelled, seed):
     assert values[-1] < values[0]
 
 
-def test_the_loss_is_the_plain_formula():
-    generator = np.random.default_rng(0)
-    labels = np.arange(15) % 3
-    pairs = pairs_of(labels, generator)
-    codes = random_codes(generator, 15, 6)
-    partners = 2 * len(pairs) / pairs.items
-    expected = penalised(codes, None, 0, pairs) * partners / 2 / len(pairs) / 36
-    assert CodeSteps(pairs, labels, 6, generator, 1).loss(codes) == pytest.approx(expected, rel=1e-12)
-
-
 def fitted(records, **settings):
     made = training_set("machash", log=records.append)
     return MACHash(**({"bits": 8} | settings)).fit(made), made

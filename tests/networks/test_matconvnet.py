@@ -8,6 +8,7 @@ import pytest
 import scipy.io
 import torch
 from numpy.lib.stride_tricks import sliding_window_view
+from test_response_normalisation import written_out
 
 from networks.caffe_alexnet import CaffeAlexNet
 from networks.vgg_f import VGGF
@@ -108,16 +109,6 @@ def convolved(maps, filters, biases, stride, pad, groups):
     return np.concatenate(parts, axis=2) + biases
 
 
-def normalised(maps, constants):
-    """x / (kappa + alpha * sum of squares) ** beta over N channels centred on each."""
-    size, kappa, alpha, beta = constants
-    out = np.empty_like(maps)
-    for channel in range(maps.shape[2]):
-        near = maps[:, :, max(0, channel - size // 2) : channel + size // 2 + 1]
-        out[:, :, channel] = maps[:, :, channel] / (kappa + alpha * (near**2).sum(axis=2)) ** beta
-    return out
-
-
 def pooled(maps):
     """Maxima over 3 x 3 at stride 2, one row and column of -inf at the bottom and right."""
     maps = np.pad(maps, ((0, 1), (0, 1), (0, 0)), constant_values=-np.inf)
@@ -132,7 +123,8 @@ def arithmetic(name, parameters, image, constants=None):
         maps = convolved(maps, filters.astype(float), biases, STRIDES[i], PADS[i], (*groups, 1, 1)[i])
         maps = np.maximum(maps, 0)
         if i < 2:
-            maps = normalised(maps, constants or published)
+            first = np.moveaxis(maps, 2, 0)[None]
+            maps = np.moveaxis(written_out(first, *(constants or published))[0], 0, 2)
         if i in (0, 1, 4):
             maps = pooled(maps)
     assert maps.shape == (1, 1, WIDTH)
