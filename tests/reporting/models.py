@@ -26,6 +26,13 @@ def record(method, bits, seed, metrics, protocol="digits", **more):
     return key | {"status": "done", "metrics": metrics} | more
 
 
+def row_of(frame, method, bits=12):
+    """The one row of a method at a length."""
+    rows = frame[(frame["method"] == method) & (frame["bits"] == bits)]
+    assert len(rows) == 1
+    return rows.iloc[0]
+
+
 def table_of(entry, published=(), **settings):
     """The table of an entry. published: what papers print; settings: further parts of its file."""
     if isinstance(entry, Table):

@@ -97,11 +97,6 @@ def test_a_budget_that_has_less_or_more_of_the_same_says_only_that():
     assert found.endswith("; also at most 9 s each, the best 2 again fitted on 90%, for F on p.")
 
 
-def test_one_protocol_is_not_named():
-    found = sentence(*all_of("p", RULE, "a"), methods=("lsh", "a", "b"), blocks=BLOCKS[:1])
-    assert found == f"Unequal hyper-parameter search: {RULED}; {GIVEN}, for B."
-
-
 @pytest.mark.parametrize(
     ("budget", "words"),
     [

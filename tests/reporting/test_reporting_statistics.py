@@ -8,7 +8,7 @@ import math
 import models
 import numpy as np
 import pytest
-from models import block, model_of, small
+from models import block, model_of, row_of, small
 from scipy import special, stats
 
 from reporting import frames
@@ -49,12 +49,6 @@ def records(methods=METHODS, bits=(12, 24), seeds=SEEDS, queries=60, gap=0.5, sp
                 scores = special.expit(1 + 1.2 * difficulty + noise - gap * row)
                 result.append(record(method, length, number, scores))
     return result
-
-
-def row_of(frame, method, bits=12):
-    rows = frame[(frame["method"] == method) & (frame["bits"] == bits)]
-    assert len(rows) == 1
-    return rows.iloc[0]
 
 
 def test_every_number_of_a_column_is_that_of_all_runs_of_two_methods():

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from models import block, model_of, small, table_of
+from models import block, model_of, row_of, small, table_of
 from scipy import stats
 from styles import STYLES
 
@@ -48,12 +48,6 @@ def texts(entry, frame, compared=None):
     return markdown.to_markdown(found), latex.to_latex(found)
 
 
-def cell(frame, method, bits=12):
-    rows = frame[(frame["method"] == method) & (frame["bits"] == bits)]
-    assert len(rows) == 1
-    return rows.iloc[0]
-
-
 @pytest.mark.parametrize("count", [2, 3, 5, 10])
 def test_interval_is_scipys(count):
     values = np.random.default_rng(count).uniform(0.3, 0.9, count)
@@ -72,7 +66,7 @@ def test_equal_values_have_no_spread_and_order_does_not_matter():
 
 def test_one_seed_has_neither_std_nor_interval():
     frame = tidy(table(seeds=[0]), [record(score=0.25)])
-    row = cell(frame, "talr_ap", 12)
+    row = row_of(frame, "talr_ap", 12)
     assert (row["seeds"], row["mean"], row["status"]) == (1, 0.25, "done")
     assert row[["std", "ci_low", "ci_high"]].isna().all()
 
@@ -112,7 +106,7 @@ def test_holes_keep_their_reason():
     }
     holes = frame[frame["seeds"] == 0]
     assert holes[["mean", "std", "ci_low", "ci_high", "difference"]].isna().all(axis=None)
-    assert cell(frame, "talr_ap", 24)["mean"] == 0.5
+    assert row_of(frame, "talr_ap", 24)["mean"] == 0.5
 
 
 def test_a_method_with_fewer_seeds_is_done_with_these():
@@ -120,7 +114,7 @@ def test_a_method_with_fewer_seeds_is_done_with_these():
     runs += [record("mihash", seed=seed, score=0.5 + seed / 10) for seed in (0, 1, 2)]
     of = table(methods=["talr_ap", "mihash"], seeds=[2, 0, 1], fewer_seeds={"mihash": 2})
     frame = tidy(of, runs)
-    ours, fewer = (cell(frame, method, 12) for method in ("talr_ap", "mihash"))
+    ours, fewer = (row_of(frame, method, 12) for method in ("talr_ap", "mihash"))
     assert (ours["seeds"], ours["status"], ours["mean"]) == (3, "done", pytest.approx(0.6))
     assert (fewer["seeds"], fewer["status"], fewer["mean"]) == (2, "done", pytest.approx(0.6))
     assert fewer["std"] == pytest.approx(np.std([0.7, 0.5], ddof=1))  # the first two: 2 and 0
@@ -129,7 +123,7 @@ def test_a_method_with_fewer_seeds_is_done_with_these():
     folded = table_of(of | {"folds": {"digits": ["digits_fold1", "digits_fold2"]}})
     assert legend.seeds_sentence(frame, folded) == f"Mean of 2 folds ± its {words}"
     lacking = tidy(of, [run for run in runs if (run["method"], run["seed"]) != ("mihash", 0)])
-    assert cell(lacking, "mihash", 12)["reason"] == "seed 0: no run was recorded"
+    assert row_of(lacking, "mihash", 12)["reason"] == "seed 0: no run was recorded"
 
 
 def test_published_values_and_differences():
@@ -140,8 +134,8 @@ def test_published_values_and_differences():
     sources = [source("second", 0.7), source("first", 0.25), source("unnamed", 0.1, "lsh")]
     asked = table(published=["first", "second"], seeds=[0])
     frame = tidy(asked, [record(score=0.75), record("lsh", score=0.5)], sources)
-    assert cell(frame, "talr_ap", 12)[["published", "difference"]].tolist() == [0.25, 0.5]
-    assert math.isnan(cell(frame, "lsh", 12)["published"])
+    assert row_of(frame, "talr_ap", 12)[["published", "difference"]].tolist() == [0.25, 0.5]
+    assert math.isnan(row_of(frame, "lsh", 12)["published"])
     assert frame["published"].notna().sum() == 1
     assert tidy(table(), [], sources)["published"].isna().all()
     with pytest.raises(ValueError, match="source 'third' is not known"):
@@ -387,14 +381,6 @@ def test_a_cell_that_lacks_a_run_is_ranked_and_has_its_note():
     cell = found.of["digits", "ap", "talr_ap", 12]
     assert (cell.status, cell.rank, cell.note) == ("partial", "best", "a")
     assert "seed 1" in found.notes[0].reason
-
-
-def test_a_legend_says_between_which_numbers_seeds_are():
-    asked = small(seeds=[0, 1, 2, 3], fewer_seeds={"talr_ap": 1, "mihash": 2}, blocks=[block(bits=[12])])
-    counts = {"talr_ap": 1, "mihash": 2, "lsh": 4}
-    runs = [models.record(m, 12, seed, {"ap": 0.5}) for m, count in counts.items() for seed in range(count)]
-    model = model_of(asked, runs)
-    assert "over 1 to 4 seeds" in cells(frames.tidy(*model), model[0]).legend
 
 
 def test_a_dagger_marks_methods_that_see_more_than_the_training_set():
