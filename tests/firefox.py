@@ -122,6 +122,26 @@ def firefox(folder):
             one.restore = False
 
 
+def opening(browser, address, quiet=()):
+    """Of a fixture: yields a function that opens address(name), with options; at the end, nothing may have
+    been said on the console, but for these levels, or asked of anything outside of the disk."""
+    said, asked = [], []
+
+    def look():
+        said.extend(message for message in browser.messages() if message[0] not in quiet)
+        asked.extend(browser.asked())
+
+    def open_page(*name, **options):
+        look()
+        browser.open(address(*name), **options)
+        return browser
+
+    browser.open("about:blank")
+    yield open_page
+    look()
+    assert said == [] and asked == [], (said, asked)
+
+
 class Firefox:
     """One tab. Selectors are CSS selectors."""
 

@@ -1,7 +1,8 @@
 """The page in a real browser: Chromium or Chrome without a window, opened from disk.
 
 Needs playwright and a browser of the system, such as Debian's package `chromium`: the one that the variable
-CHROME names, else one of CHROMES. tests/reporting/test_page_in_firefox.py asks the same of Firefox.
+CHROME names, else one of CHROMES. tests/reporting/test_page_in_firefox.py has the
+keyboard, the sorting of scores and what screen readers are told.
 """
 
 import itertools
@@ -51,11 +52,6 @@ def rows(shown):
     """Methods of the first table of scores, as they stand."""
     visible = "rows => rows.filter(row => row.offsetParent).map(row => row.dataset.method)"
     return shown.eval_on_selector_all("table.scores tr[data-method]", visible)
-
-
-def sorting(shown):
-    headings = shown.locator("table.scores th[aria-sort]").all()
-    return [heading.get_attribute("aria-sort") for heading in headings]
 
 
 @pytest.mark.parametrize("name", ["one", "several", "holes", "bare"])
@@ -124,20 +120,8 @@ def test_figures_say_the_numbers_of_the_records(opened):
         assert not [value for row in found for value in row[1:] if value in ("", "NaN")]
 
 
-def test_headings_sort_and_method_restores_the_groups(opened):
+def test_runs_are_sorted_and_lead_to_their_files(opened):
     shown = opened()
-    assert rows(shown) == METHODS and sorting(shown) == ["other"] + ["none"] * 5
-    headings = shown.locator("table.scores thead tr:nth-child(2) button")
-    headings.nth(0).click()
-    assert rows(shown) == ["talr_ap", "mihash", "itq", "lsh"]
-    assert sorting(shown) == ["none", "descending"] + ["none"] * 4
-    assert shown.locator("tr.family:visible").count() == 0
-    headings.nth(0).click()
-    assert rows(shown) == METHODS and sorting(shown)[1] == "ascending"
-    assert shown.locator("tr.family:visible").count() == 0
-    shown.locator("table.scores thead tr:nth-child(1) button").click()
-    assert rows(shown) == METHODS and sorting(shown)[0] == "other"
-    assert shown.locator("tr.family:visible").all_text_contents() == ["Unsupervised", "Lists"]
     shown.locator("table.runs thead button", has_text="Training").click()
     numbers = "rows => rows.map(row => Number(row.cells[5].textContent))"
     seconds = shown.eval_on_selector_all("table.runs tbody tr", numbers)
@@ -236,53 +220,6 @@ def test_the_pointer_over_a_figure_shows_its_numbers(opened):
         shown.mouse.move(2, 2)
         found = shown.locator("tr.marked").evaluate_all("all => all.map(row => row.dataset.method)")
         assert set(found) == marked and shown.locator("html.marking").count() == len(marked)
-
-
-def test_the_keyboard_is_enough(opened):
-    shown = opened()
-    details = shown.locator("#details")
-    shown.locator("table.scores thead button").last.focus()
-    shown.keyboard.press("Enter")
-    assert sorting(shown)[-1] == "descending"
-    shown.keyboard.press("Tab")
-    assert details.is_visible() and "95% bootstrap interval" in details.inner_text()
-    cell = "closest('tr').dataset.method + document.activeElement.closest('td').cellIndex"
-    focused = f"document.activeElement.{cell}"
-    first = shown.evaluate(focused)
-    shown.keyboard.press("ArrowRight")
-    shown.keyboard.press("ArrowDown")
-    assert first == "talr_ap1" and shown.evaluate(focused) == "mihash2"
-    assert shown.evaluate("document.activeElement.getAttribute('aria-describedby')") == "details"
-    assert "−0.1000 from the best" in details.inner_text()
-    shown.keyboard.press("Escape")
-    assert not details.is_visible()
-    shown.keyboard.press("End")
-    assert shown.evaluate(focused) == "mihash5" and details.is_visible()
-    # one stop in a table: the next is outside of it
-    shown.keyboard.press("Tab")
-    assert shown.evaluate("!document.activeElement.closest('table')") and not details.is_visible()
-    shown.locator("#filter [value=lsh]").focus()
-    shown.keyboard.press("Space")
-    assert "lsh" not in rows(shown)
-    said = shown.locator("output.point")
-    place = figure(shown, "metric-by-bits").locator("svg[id]")
-    shown.locator("figure button").first.focus()
-    while not place.evaluate("svg => svg === document.activeElement"):
-        shown.keyboard.press("Tab")
-    assert said.inner_text().startswith("ITQ, Digits: bits 8, ")  # LSH is filtered out
-    shown.keyboard.press("ArrowRight")
-    assert said.inner_text().startswith("ITQ, Digits: bits 16, ")
-    shown.keyboard.press("ArrowDown")
-    assert said.inner_text().startswith("MIHash, Digits: bits 16, ")
-    assert said.get_attribute("aria-live") == "polite"
-    shown.keyboard.press("End")
-    assert said.inner_text().startswith("TALR-AP, Digits (levels): bits 16, ")
-    shown.keyboard.press("Enter")
-    shown.keyboard.press("Escape")
-    assert said.inner_text() == "" and shown.locator("table.scores tr.marked").count() == 1
-    shown.keyboard.press("Tab")
-    shown.keyboard.press("Enter")
-    assert shown.locator(".as-table:visible table caption").count() == 1
 
 
 def test_figures_are_printed_and_controls_are_not(opened):

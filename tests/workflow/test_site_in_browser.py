@@ -1,7 +1,7 @@
-"""The pages of leaderboards in a real browser: in the theme of the site; comparing, print, dark, narrow.
+"""The pages of leaderboards in a real browser: in the theme of the site; comparing, narrow.
 
 Needs the environment that `make docs` creates, playwright and a browser of the system.
-tests/workflow/test_site_in_firefox.py asks the same of Firefox.
+tests/workflow/test_site_in_firefox.py has the keyboard, dark and print.
 """
 
 import re
@@ -157,17 +157,3 @@ def test_without_a_script_all_scores_are_there_to_read(browser, folder):
 def test_axe_finds_nothing_on_these_pages(opened, name, scheme):
     # What the theme makes around the article is its own; style sheets cannot be fetched from disk.
     assert browsers.violations(opened(name, scheme=scheme), scheme, context="article", preload=False) == []
-
-
-def test_dark_pages_have_lighter_methods_and_print_has_not(opened):
-    shown = opened("digits.html", scheme="dark")
-    colour = "one => getComputedStyle(one).color"
-    swatch = shown.locator("[data-method=structhash] .swatch")  # a colour too dark for the dark page
-    dark = swatch.evaluate(colour)
-    shown.emulate_media(media="print", color_scheme="light")
-    assert swatch.evaluate(colour) != dark
-    board = shown.locator(".scroll:has(table)").first
-    assert board.evaluate("one => getComputedStyle(one).overflowX") == "visible"
-    assert shown.locator(".scores th button").first.evaluate(
-        "one => getComputedStyle(one, '::after').content"
-    ) in ("none", "normal")

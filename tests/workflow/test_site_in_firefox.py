@@ -8,7 +8,7 @@ import unicodedata
 
 import browsers
 import pytest
-from firefox import firefox
+from firefox import firefox, opening
 from leaderboard_site import PAGES, difference
 
 from reporting.statistics.samples import against
@@ -24,23 +24,8 @@ def browser(tmp_path_factory, folder):
 
 @pytest.fixture
 def opened(browser, folder):
-    """Opens a page from disk; at the end no error may have been said, and nothing asked of the network."""
-    said, asked = [], []
-
-    def look():
-        # The theme logs its colour mode.
-        said.extend(words for level, words in browser.messages() if level != "log")
-        asked.extend(browser.asked())
-
-    def open_page(name, query="", **options):
-        look()
-        browser.open((folder / name).as_uri() + query, **options)
-        return browser
-
-    browser.open("about:blank")
-    yield open_page
-    look()
-    assert said == [] and asked == []
+    """Opens a page from disk. The theme logs its colour mode."""
+    yield from opening(browser, lambda name, query="": (folder / name).as_uri() + query, quiet=["log"])
 
 
 def test_two_methods_are_chosen_with_the_keyboard(opened, protocols):
@@ -94,6 +79,8 @@ def test_dark_pages_print_light_and_without_controls(opened):
     shown.set_medium("print")
     arrows = "return all('.scores th button').map(one => getComputedStyle(one, '::after').content)"
     assert set(shown.script(arrows)) <= {"none", "normal"}
+    boards = "return all('.scroll:has(table)').map(one => getComputedStyle(one).overflowX)"
+    assert set(shown.script(boards)) == {"visible"}
     assert shown.script("return all('#filter, #compare').every(one => !one.checkVisibility())")
 
 
