@@ -23,7 +23,7 @@ from workflow.configuration.sources import Place
 from workflow.downloads.fetch import RETRIES, DownloadError, fetch
 from workflow.plan.runs import Plan
 
-from conftest import ROOT, read_json, refused  # isort: skip
+from conftest import ROOT, read_json  # isort: skip
 
 pytestmark = pytest.mark.thorough
 
@@ -522,11 +522,6 @@ def test_what_is_skipped_leaves_empty_columns_with_their_reason(laboratory, prep
 def test_skip_may_be_text(given):
     plan = Plan(load(ROOT, {"skip": given}))
     assert {plan.refusal(cell) for cell in plan.cells("quick")} == {"skipped"}
-
-
-@pytest.mark.parametrize(("given", "words"), [("[digit]", "did you mean 'digits'"), (5, "list")])
-def test_a_mistake_in_skip_is_one_line(given, words):
-    assert re.match(rf"--configfile: skip: .*{words}", refused({"skip": given}))
 
 
 def test_every_source_of_this_checkout_is_downloaded_or_says_how_to_get_it():

@@ -1,6 +1,5 @@
 """From images to tables: a network trained end to end, its features for methods that cannot, and resuming."""
 
-import copy
 import json
 import os
 import shutil
@@ -17,8 +16,6 @@ from methods.base.catalogue import load_class
 from workflow.configuration.merged import load
 from workflow.stages.protocol_data import ProtocolData
 from workflow.tuning.validation import validation_score
-
-from conftest import refused  # isort: skip
 
 CLASSES = ("across", "down", "plain")
 VGG = {"channels": [8, 16, 16, 16, 16], "width": 32}
@@ -186,39 +183,3 @@ def test_a_tuning_trains_networks_on_images(gallery):
     given = {name: value for name, value in given.items() if name != "by_bits"} | {"epochs": 2}
     score = validation_score(load_class("talr_ap"), protocol, 8, given, "ap", entry["shares"], 0)
     assert score == float(chosen["score"])
-
-
-MISTAKES = {
-    "unknown network of the input": (
-        ("protocols", "pictures", "input", {"kind": "network", "network": "vggf"}),
-        "protocols.pictures.input.network: unknown network 'vggf'; did you mean 'vgg_f'",
-    ),
-    "unknown network to train": (
-        ("protocols", "pictures", "end_to_end", "smal"),
-        "protocols.pictures.end_to_end: unknown network 'smal'; did you mean 'small'",
-    ),
-    "a network without its kind": (
-        ("protocols", "pictures", "input", {"kind": "pixels", "network": "small"}),
-        "protocols.pictures.input.network: applies to kind 'network' only",
-    ),
-    "a network without weights to train": (
-        ("protocols", "pictures", "end_to_end", "gist"),
-        "protocols.pictures.end_to_end: network gist cannot be trained: gist has no weights",
-    ),
-    "unknown option of a network": (
-        ("networks", "tiny_vgg_f", "options", {"widht": 32}),
-        "networks.tiny_vgg_f.options: network vgg_f has no option 'widht'; did you mean 'width'",
-    ),
-    "a model of a network that has none": (
-        ("networks", "tiny_vgg_f", "architecture", "small/tiny"),
-        "networks.tiny_vgg_f.architecture: there is no network 'small/tiny'; did you mean 'small'",
-    ),
-}
-
-
-@pytest.mark.parametrize(("place", "message"), MISTAKES.values(), ids=MISTAKES.keys())
-def test_mistakes_end_in_one_line(place, message):
-    section, name, key, value = place
-    changed = copy.deepcopy(CONFIG)
-    changed[section][name][key] = value
-    assert message in refused(changed)
