@@ -34,9 +34,3 @@ def test_adsh_learns_codes_of_the_database_and_tables_mark_it(laboratory, tiny):
 
     sees = {row["method"]: row["sees"] for row in laboratory.rows("tiny.tidy.csv")}
     assert sees == {"lsh": "training set", "adsh": "database labels", "adsh_symmetric": "database labels"}
-    sentence = "Learns from database labels besides the training set; neither best nor second."
-    texts = {"†": laboratory.text("tiny.md"), r"\dag{}": laboratory.text("tiny.tex")}
-    for dagger, text in (*texts.items(), ("†", laboratory.page("tiny"))):
-        assert text.count(f"{dagger} {sentence}") == 1
-        assert f"ADSH{dagger}" in text and f"ADSH (symmetric){dagger}" in text
-        assert f"LSH{dagger}" not in text

@@ -54,16 +54,6 @@ def test_metrics_of_hamming_distances_are_left_out(problem):
     assert not [name for name in found if "radius" in name]
 
 
-def test_distinct_similarities_have_no_range():
-    generator = np.random.default_rng(1)
-    features, labels = generator.normal(size=(300, 5)).astype(np.float32), np.arange(300) % 4
-    found = cosine_scores(
-        features, np.arange(40), np.arange(40, 300), lambda i, j: labels[i][:, None] == labels[j], (0, 1)
-    )
-    assert found["ap_min"] == pytest.approx(found["ap"], abs=1e-12)
-    assert found["ap_max"] == pytest.approx(found["ap"], abs=1e-12)
-
-
 def test_features_that_are_not_finite_are_refused(problem):
     features, *rest = problem
     features[15, 0] = np.nan
@@ -100,6 +90,3 @@ def test_a_table_that_asks_for_it_has_a_row_of_the_features(laboratory, tiny):
     found = [(row["method"], row["bits"], row["seeds"], row["sees"]) for row in tidy]
     assert found == [("uncoded", "8", "0", ""), ("uncoded", "11", "0", "")]
     assert not [row for row in laboratory.rows("tiny.statistics.csv") if row["method"] == "uncoded"]
-    shown = f"{scores['ap']:.3f}"
-    assert f"| *Uncoded features (cosine)* | {shown} | {shown} |" in laboratory.text("tiny.md")
-    assert rf"\emph{{Uncoded features (cosine)}} & {shown} & {shown} \\" in laboratory.text("tiny.tex")
