@@ -38,18 +38,18 @@ def numpy_histograms(query, database, bits, levels, depth):
     return counts
 
 
-def argsort_average_precision(query, database, query_labels, database_labels, at=None):
+def argsort_average_precision(query, database, query_labels, database_labels):
     """Mean average precision as the field's code computes it: sort by distance, ties in the sort's order.
 
     After CalcTopMap of DeepHash-pytorch and its many copies: codes float32 (n, b) in {-1, +1}; labels (n, L),
-    one-hot or multi-hot; a query at a time. Divides by the hits among the first `at`. Those programs keep
-    labels as int64, whose matrix product no BLAS serves; float32 labels are quicker.
+    one-hot or multi-hot; a query at a time. Those programs keep labels as int64, whose matrix product no
+    BLAS serves; float32 labels are quicker.
     """
     total = 0.0
     for q in range(len(query)):
         relevant = (query_labels[q] @ database_labels.T > 0).astype(np.float32)
         distance = 0.5 * (query.shape[1] - query[q] @ database.T)
-        ranked = relevant[np.argsort(distance)][:at]
+        ranked = relevant[np.argsort(distance)]
         hits = int(ranked.sum())
         if hits:
             total += np.mean(np.arange(1, hits + 1) / (np.flatnonzero(ranked) + 1.0))
