@@ -1,6 +1,5 @@
 """The cells of a table as all printed forms show them: value, spread, rank, marks and notes, made once."""
 
-import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -108,11 +107,6 @@ class Cells:
         if not uncoded_in(self.tidy, groups):
             return None
         return Row(None, UNCODED_TITLE, self._columns(groups, UNCODED))
-
-    @functools.cached_property
-    def crowded(self) -> bool:
-        """Whether some cell has both a spread and a published score."""
-        return any(not math.isnan(cell.std) and not math.isnan(cell.printed) for cell in self.of.values())
 
 
 def cells(tidy: pd.DataFrame, table: Table, compared: pd.DataFrame | None = None) -> Cells:

@@ -9,7 +9,7 @@ nothing here loads NumPy or pandas.
 import functools
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -257,14 +257,16 @@ class Table:
                 found.setdefault((protocol, method, bits), []).append(group)
         return found
 
-    def panels(self, max_columns: int = 8) -> list[Panel]:
-        """The groups laid out in panels of at most `max_columns` columns of scores.
+    def panels(
+        self, room: float = 8, width: Callable[[Group], float] = lambda group: len(group.bits)
+    ) -> list[Panel]:
+        """The groups laid out in panels no wider than `room`; by default a column of scores is 1 wide.
 
-        Groups keep their order and are never split: a group wider than `max_columns` has a panel to itself.
+        Groups keep their order and are never split: a group wider than `room` has a panel to itself.
         """
         rows: list[list[Group]] = []
         for group in self.groups:
-            if rows and sum(len(other.bits) for other in rows[-1]) + len(group.bits) <= max_columns:
+            if rows and sum(map(width, [*rows[-1], group])) <= room:
                 rows[-1].append(group)
             else:
                 rows.append([group])

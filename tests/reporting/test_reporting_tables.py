@@ -265,7 +265,7 @@ def test_latex_is_escaped_and_balanced():
     # the panel of one method lists that method alone
     assert len([row for row in rows if row.startswith("LSH")]) == 1
     allowed = """begin end centering small setlength tabcolsep caption label toprule midrule bottomrule
-        cmidrule multicolumn textbf underline scriptsize pm mathrm textsuperscript par smallskip
+        shortstack cmidrule multicolumn textbf underline scriptsize pm mathrm textsuperscript par smallskip
         footnotesize raggedright textasciitilde textasciicircum textbackslash"""
     assert set(re.findall(r"\\([a-zA-Z]+)", text)) <= set(allowed.split())
 
@@ -339,6 +339,42 @@ def test_rows_stand_by_family_with_published_values_where_asked():
     assert "Lists" not in texts(alike, tidy(alike, []))[0]
 
 
+# The tables of the paper with the bits of all or of one, and one without published scores.
+SHORT = [block("imagenet100", "ap@1000", [16, 32, 48, 64], title="ImageNet100")]
+ONE_COLUMN = [block(*of, [12]) for of in (("cifar10_s1", "ap"), ("nus_wide", "ap"), ("nus_wide", "ap@5000"))]
+LONG = [block(*of, [12, 24, 32, 48]) for of in (("cifar10_s1", "ap"), ("nus_wide", "ap"))]
+LIKE_THE_PAPERS = [
+    table(seeds=[0], published=["he2018"], print_published=True, blocks=blocks)
+    for blocks in (LONG, SHORT, ONE_COLUMN)
+]
+LIKE_THE_PAPERS.append(table(blocks=[block("digits", "ap", [12, 24, 32, 48])]))
+
+
+def printed_frame(entry, records):
+    """The frame of an entry with scores, with published ones and of the features themselves."""
+    protocols = {group["protocol"]: dict.fromkeys((group["metric"], "ap"), 0.5) for group in entry["blocks"]}
+    return tidy(entry, records, [PAPER], uncoded=protocols)
+
+
+def scored(entry):
+    columns_of = {(of["protocol"], bits) for of in entry["blocks"] for bits in of["bits"]}
+    runs = itertools.product(entry["methods"], columns_of, entry["seeds"])
+    metrics = ("ap", "ap@1000", "ap@5000")
+    return [
+        models.record(method, bits, seed, dict.fromkeys(metrics, 0.5 + seed / 7), protocol)
+        for method, (protocol, bits), seed in runs
+    ]
+
+
+def test_latex_is_as_wide_as_what_it_prints():
+    for entry, count in zip(LIKE_THE_PAPERS, (8, 4, 3, 4), strict=True):
+        wide = latex.to_latex(cells(printed_frame(entry, scored(entry)), table_of(entry)))
+        assert wide.startswith(r"\begin{table*}") and f"{{@{{}}l{'c' * count}@{{}}}}" in wide
+    # Without spreads, published scores and the features' row four columns fit one of a paper.
+    plain = entry | {"seeds": [0]}
+    assert texts(plain, tidy(plain, scored(plain)))[1].startswith(r"\begin{table}")
+
+
 def test_latex_compiles_within_the_page(tmp_path):
     program = shutil.which("pdflatex")
     if program is None:
@@ -360,8 +396,8 @@ def test_latex_compiles_within_the_page(tmp_path):
     runs = itertools.product(("talr_ap", "lsh"), ("cifar10_s1", "nus_wide"), lengths[1:], (0, 1, 2))
     records = [record(method, bits, seed, 0.5 + seed / 7, of) for method, of, bits, seed in runs]
     several = asked | {"seeds": [0, 1, 2]}
-    entries = (asked, several, several | {"print_published": False})
-    parts = [texts(entry, tidy(entry, records, [PAPER]))[1] for entry in entries]
+    entries = (asked, several, several | {"print_published": False}, *LIKE_THE_PAPERS)
+    parts = [texts(entry, printed_frame(entry, records))[1] for entry in entries]
     head = "\\documentclass[twocolumn]{article}\n\\usepackage{booktabs}\n\\begin{document}\n"
     (tmp_path / "table.tex").write_text(head + "\n".join(parts) + "\nText.\n\\end{document}")
     command = [program, "-interaction=nonstopmode", "-halt-on-error", "table.tex"]
@@ -431,7 +467,7 @@ def test_uncoded_features_are_a_row_without_marks_notes_or_seeds():
     text, typeset = texts(of, frame)
     assert "| *Uncoded features (cosine)* | 0.875 | 0.875 |\n" in text
     assert "Uncoded features (cosine): ranked by the features themselves, no code" in text
-    assert r"\emph{Uncoded features (cosine)} & 0.875 & 0.875 \\" in typeset
+    assert r"\emph{Uncoded features} & 0.875 & 0.875 \\" in typeset
 
 
 def test_bounds_are_a_group_of_their_own_outside_of_all_comparisons():
@@ -470,7 +506,7 @@ def test_a_table_of_two_protocols_leaves_the_other_columns_of_the_features_empty
     blocks = [{"protocol": name, "metric": "ap", "bits": [12]} for name in ("digits", "nus_wide")]
     of = table(blocks=blocks, seeds=[0])
     text, typeset = texts(of, tidy(of, [], uncoded={"nus_wide": {"ap": 0.25}}))
-    assert r"\emph{Uncoded features (cosine)} &  & 0.250 \\" in typeset
+    assert r"\emph{Uncoded features} &  & 0.250 \\" in typeset
     assert text.count("*Uncoded features") == 1
 
 
