@@ -95,7 +95,9 @@ def to_latex(printed: Cells, digits: int = 3) -> str:
         for number, (family, rows) in enumerate(printed.rows(panel.groups, panel.methods)):
             if family:
                 lines += [r"\addlinespace"] * (number > 0)
-                lines.append(f"\\multicolumn{{{width + 1}}}{{l}}{{\\emph{{{family_title(family)}}}}} \\\\")
+                lines.append(
+                    f"\\multicolumn{{{width + 1}}}{{@{{}}l}}{{\\emph{{{family_title(family)}}}}} \\\\"
+                )
             for row in rows:
                 texts = [_latex_cell(cell, digits) for cell in row.cells]
                 lines.append(_latex_row([escape_latex(row.heading), *texts], width))

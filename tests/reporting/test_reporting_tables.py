@@ -330,7 +330,7 @@ def test_rows_stand_by_family_with_published_values_where_asked():
         "| *Unsupervised* | |\n| LSH | – <sup>a</sup> |\n| *Lists* | |\n"
         "| TALR-AP | 0.750 (0.732) |\n| MIHash | – (0.687) <sup>a</sup> |\n"
     ) in text
-    head, row = r"\multicolumn{2}{l}{\emph{Unsupervised}} \\", r"LSH & --\textsuperscript{a} \\"
+    head, row = r"\multicolumn{2}{@{}l}{\emph{Unsupervised}} \\", r"LSH & --\textsuperscript{a} \\"
     assert f"{head}\n{row}\n\\addlinespace\n" in typeset
     assert r"TALR-AP & 0.750\,{\scriptsize(.732)} \\" in typeset
     assert "In parentheses: as published." in typeset
