@@ -208,6 +208,14 @@ def test_a_part_that_never_fits_is_fetched_as_a_whole_once(server, target):
     assert files(target) == {"data.bin.rejected"}
 
 
+def test_a_wrong_file_of_a_server_without_ranges_is_fetched_once(server, target):
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.with_name("data.bin.partial").write_bytes(BODY[:CUT])
+    url = server.give("a", serve(OTHER, ranges=False), fail(404))
+    assert "data.bin.rejected" in failed(source(url, sha256=SUM), target)
+    assert [seen[1] for seen in server.seen] == [REST]
+
+
 def test_a_redirect_is_followed(server, target):
     there = server.give("there", serve(cut=CUT), serve())
     url = server.give("a", fail(302, Location=there))

@@ -102,7 +102,7 @@ def _complete(partial, session, url, retries, timeout):
             partial.restart()
         before = partial.sums.bytes
         try:
-            _receive(partial, session, url, timeout)
+            appended = _receive(partial, session, url, timeout)
         except HTTPError as error:
             if partial.sums.bytes - before >= _PROGRESS:
                 left = retries
@@ -114,7 +114,7 @@ def _complete(partial, session, url, retries, timeout):
         wrong = mistake(partial.sums.found(), partial.source)
         if wrong is None:
             return
-        if not before or not may_restart:
+        if not appended or not may_restart:
             raise _Refused(f"{wrong}: kept as {partial.reject()}")
         log.warning("%s %s: it was resumed, so it is downloaded again", partial.path, wrong)
         partial.restart()
@@ -122,7 +122,10 @@ def _complete(partial, session, url, retries, timeout):
 
 
 def _receive(partial, session, url, timeout):
-    """Append the body of one response to the partial file. Raises _Refused, HTTPError, RequestException."""
+    """The body of one response in the partial file; whether it continued what was there, as servers may not.
+
+    Raises _Refused, HTTPError, RequestException.
+    """
     source, size = partial.source, partial.sums.bytes
     headers = {"Range": f"bytes={size}-"} if size else {}
     with session.get(url, headers=headers, stream=True, timeout=timeout) as response:
@@ -130,8 +133,9 @@ def _receive(partial, session, url, timeout):
             if not is_trusted(hop.url, source):
                 raise _Refused(f"leads to {hop.url}, which is not https, and no checksum is recorded")
         if size and response.status_code == 416:
-            return  # the part is longer than the mirror's file; its checksum is wrong
-        if not (size and response.status_code == 206):
+            return True  # the part is longer than the mirror's file; its checksum is wrong
+        appended = bool(size) and response.status_code == 206
+        if not appended:
             if response.status_code != 200:
                 raise _Refused(f"{response.status_code} {response.reason}")
             partial.restart()
@@ -142,6 +146,7 @@ def _receive(partial, session, url, timeout):
         while block := response.raw.read1(BLOCK, decode_content=False):
             partial.write(block)
         partial.tell()
+        return appended
 
 
 class _Partial:
