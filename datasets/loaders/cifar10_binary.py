@@ -21,7 +21,7 @@ from tiebench.texts import of_bytes
 
 OPTIONS: dict[str, str] = {}
 
-BATCHES = ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch")
+BATCHES = (*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin")
 NAMES_FILE = "batches.meta.txt"
 RECORDS = 10_000  # in a file
 SIDE = 32
@@ -63,7 +63,7 @@ def _read(sources: list[Path], options: dict, keep: Callable[[int, np.ndarray], 
     class_names, seen = None, set()
     for path, contents in members(source):
         name = path.rpartition("/")[2]
-        if name != NAMES_FILE and name.removesuffix(".bin") not in BATCHES:
+        if name not in (*BATCHES, NAMES_FILE):
             continue
         if name in seen:
             raise ValueError(f"{source}: holds {name} twice")
@@ -72,12 +72,12 @@ def _read(sources: list[Path], options: dict, keep: Callable[[int, np.ndarray], 
             class_names = _class_names(source, contents())
             continue
         records = _records(source, name, contents())
-        first = BATCHES.index(name.removesuffix(".bin")) * RECORDS
+        first = BATCHES.index(name) * RECORDS
         labels[first : first + RECORDS] = records[:, 0]
         # Stored plane by plane; images are kept pixel by pixel.
         keep(first, records[:, 1:].reshape(-1, 3, SIDE, SIDE).transpose(0, 2, 3, 1))
         logger.info("%s: %s", source.name, name)
-    for name in (*(f"{batch}.bin" for batch in BATCHES), NAMES_FILE):
+    for name in (*BATCHES, NAMES_FILE):
         if name not in seen:
             raise ValueError(f"{source}: has no {name}; is it the binary version of CIFAR-10?")
     given_split = np.repeat(np.array([0, 0, 0, 0, 0, 1], np.int64), RECORDS)

@@ -79,6 +79,11 @@ def renamed(name: str, other: str):
             "data_batch_2.bin: record 4 has label 12",
         ),
         (renamed("data_batch_5.bin", "data_batch_5.mat"), "has no data_batch_5.bin; is it the binary"),
+        (
+            # as in the version for Python
+            lambda files: {path.removesuffix(".bin"): data[:-1] for path, data in files.items()},
+            "has no data_batch_1.bin; is it the binary",
+        ),
         (renamed("batches.meta.txt", "batches.meta"), "has no batches.meta.txt"),
         (changed("meta.txt", lambda data: data[:20]), "must name 10 classes, one a line, not 2"),
         (lambda files: files | {"again/test_batch.bin": b""}, "holds test_batch.bin twice"),

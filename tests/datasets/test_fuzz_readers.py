@@ -55,8 +55,7 @@ JPEG = [encoded(number, 12, 12) for number in range(5)]
 PICTURES = {f"png/{number}.png": encoded(number, 12, 12, kind="png") for number in range(3)}
 PICTURES |= {f"jpeg/{number}.jpg": JPEG[number] for number in range(3)}
 BATCHES = {
-    f"b/{name}.bin": GENERATOR.integers(0, 10, 2 * 3073, np.uint8).tobytes()
-    for name in cifar10_binary.BATCHES
+    f"b/{name}": GENERATOR.integers(0, 10, 2 * 3073, np.uint8).tobytes() for name in cifar10_binary.BATCHES
 }
 BATCHES["b/batches.meta.txt"] = b"\n".join(b"name%d" % number for number in range(10))
 FEATURES = {
