@@ -36,7 +36,7 @@ CAPTION = (
 NEEDS = ("per_query",)
 REQUIRES = {"protocols": 3, "methods": 2}
 
-ROW = 0.15  # inches
+ROW, BETWEEN = 0.15, 0.2  # inches
 TICK: dict[str, Any] = {"marker": "|", "markersize": 5.0, "color": MUTED, "markeredgewidth": 0.7}
 
 
@@ -63,7 +63,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
             columns=columns,
             body=ROW * (len(titles) + 0.6),
             left=left,
-            between=0.2,
+            between=BETWEEN,
             above=0.08,
             below=0.36,
             foot=0.06,
@@ -73,7 +73,10 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
         for index, (axes, (name, values)) in enumerate(
             zip(panels, {"rank": found.rank, "iqm": found.iqm}.items())
         ):
-            _panel(axes, table, name, words[name], found.methods, found.order, values)
+            room = axes.get_position().width * width + BETWEEN
+            fits = text_width(words[name], TEXT_SIZE) <= room
+            label = words[name] if fits else words[name].partition(" (")[0]
+            _panel(axes, table, name, label, found.methods, found.order, values)
             if name == "rank":
                 axes.set_xlim(0.5, len(titles) + 0.5)
                 axes.set_xticks([tick for tick in axes.get_xticks() if tick >= 1])
