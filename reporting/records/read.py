@@ -30,7 +30,10 @@ def published_table(table: str, results: str | Path = "results") -> Table:
     path = Path(results, f"{table}.json")
     if not path.is_file():
         known = did_you_mean(table, published_tables(results))
-        raise ValueError(f"{path} does not exist: {results} has no table {table!r}{known}")
+        make = f"snakemake --cores all -- {path.with_suffix('.csv')}"
+        raise ValueError(
+            f"{path} does not exist: {results} has no table {table!r}{known}; to make the table: {make}"
+        )
     with reading_result(path):
         settings = read_json(path)
         if not (isinstance(settings, dict) and isinstance(settings.get("table"), dict)):
