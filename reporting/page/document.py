@@ -10,11 +10,12 @@ from markupsafe import Markup
 from reporting.page.colours import lighter
 from reporting.page.embedding import data_url, inline_svg, packed
 from reporting.page.runs import shown_runs
-from reporting.page.scores import remarks, score_panels, sources
+from reporting.page.scores import score_panels, sources
 from reporting.page.swatches import swatches
 from reporting.page.table_view import Drawing, TableView
 from reporting.page.templates import anchor, environment, subscripts
 from reporting.printed import health
+from reporting.printed.legend import remarks
 from reporting.records.marked import collapsed_methods, filled_methods
 from reporting.tables.model import Table, in_order
 from reporting.tables.titles import COLLAPSED, FILLED

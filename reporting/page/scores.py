@@ -149,12 +149,3 @@ def sources(table: Table, shown: Iterable[ScoreCell]) -> list[Source]:
     used = {source for cell, (_, source, _) in table.published_values.items() if cell in shown}
     by_name = {source.source: source for source in table.sources}
     return [by_name[name] for name in table.published if name in used]
-
-
-def remarks(table: Table, shown: Iterable[ScoreCell]) -> list[tuple[str, str]]:
-    """(methods, note) for the notes that published values on the page carry."""
-    methods_of: dict[str, dict[str, None]] = {}
-    for cell, (_, _, note) in table.published_values.items():
-        if note and cell in shown:
-            methods_of.setdefault(note, {})[table.method_title(cell[2])] = None
-    return [(", ".join(methods), note) for note, methods in methods_of.items()]

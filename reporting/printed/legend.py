@@ -5,9 +5,9 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from reporting.frames import filled_marks
+from reporting.frames import filled_marks, rows_of
 from reporting.tables.model import Table
-from reporting.tables.runs import AS_GIVEN, NOTHING_TO_CHOOSE
+from reporting.tables.runs import AS_GIVEN, NOTHING_TO_CHOOSE, ScoreCell
 from reporting.tables.titles import (
     BOUND,
     COLLAPSED,
@@ -39,8 +39,18 @@ def printed_legend(tidy_frame: pd.DataFrame, table: Table, signs: str, decided: 
     """
     words = ["Best in bold, second underlined.", seeds_sentence(tidy_frame, table), signs]
     if table.print_published and tidy_frame["published"].notna().any():
-        words.append("In parentheses: as published.")
+        notes = (f"; {methods}: {note}" for methods, note in remarks(table, set(rows_of(tidy_frame))))
+        words.append(f"In parentheses: as published{''.join(notes)}.")
     return " ".join(filter(None, [*words, decided]))
+
+
+def remarks(table: Table, shown: Iterable[ScoreCell]) -> list[tuple[str, str]]:
+    """(methods, note) for the notes that published values of some of these cells carry."""
+    methods_of: dict[str, dict[str, None]] = {}
+    for cell, (_, _, note) in table.published_values.items():
+        if note and cell in shown:
+            methods_of.setdefault(note, {})[table.method_title(cell[2])] = None
+    return [(", ".join(methods), note) for note, methods in methods_of.items()]
 
 
 def signs_legend(tidy_frame: pd.DataFrame, table: Table) -> str:

@@ -44,7 +44,7 @@ def tidy(entry, records, *published, **uncoded):
 
 def texts(entry, frame, compared=None):
     """What is printed of a table: in Markdown, and in LaTeX."""
-    found = cells(frame, table_of(entry), compared)
+    found = cells(frame, table_of(entry, [PAPER]), compared)
     return markdown.to_markdown(found), latex.to_latex(found)
 
 
@@ -335,6 +335,9 @@ def test_rows_stand_by_family_with_published_values_where_asked():
     assert r"TALR-AP & 0.750\,{\scriptsize(.732)} \\" in typeset
     assert "In parentheses: as published." in typeset
     assert ".732" not in texts(asked | {"print_published": False}, frame)[1]
+    noted = asked | {"methods": ["dpsh", "bre"], "families": {}}
+    note = "as published; DPSH: trained with the parameters recommended by the authors of DTSH."
+    assert all(f"In parentheses: {note}" in printed for printed in texts(noted, tidy(noted, [], [PAPER])))
     alike = table(families=dict.fromkeys(FAMILIES, "listwise"))
     assert "Lists" not in texts(alike, tidy(alike, []))[0]
 
@@ -368,7 +371,7 @@ def scored(entry):
 
 def test_latex_is_as_wide_as_what_it_prints():
     for entry, count in zip(LIKE_THE_PAPERS, (8, 4, 3, 4), strict=True):
-        wide = latex.to_latex(cells(printed_frame(entry, scored(entry)), table_of(entry)))
+        _, wide = texts(entry, printed_frame(entry, scored(entry)))
         assert wide.startswith(r"\begin{table*}") and f"{{@{{}}l{'c' * count}@{{}}}}" in wide
     # Without spreads, published scores and the features' row four columns fit one of a paper.
     plain = entry | {"seeds": [0]}
