@@ -74,7 +74,7 @@ def tidy(table: Table, results: Results) -> pd.DataFrame:
     `results.uncoded` makes the mean of rows of the method "uncoded" and status "uncoded", without seeds, one
     per column and after the methods' rows.
 
-    Raises ValueError for an unknown published source, and for a score that is not finite.
+    Raises ValueError for a score that is not finite.
     """
     printed = table.published_values
     rows = []

@@ -98,7 +98,7 @@ def applicable(table: Table) -> list[str]:
 
 
 def has_range(metric: str) -> bool:
-    """Whether runs have scores of a metric in the worst and in the best order of ties: `Results.ranges`."""
+    """Whether runs have scores of a metric in the worst and in the best order of ties."""
     return ranking_of(metric)[0] is None and resolve(metric)[0].has_range
 
 

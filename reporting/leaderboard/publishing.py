@@ -168,7 +168,7 @@ def _narrowed(table: Table, protocol: str, name: str) -> Table:
         table,
         groups=tuple(groups),
         folds={protocol: tuple(table.members(protocol))} if name == protocol else {},
-        published=(),
+        sources=(),
         claims=(),
         refused={(name, *cell[1:]): reason for cell, reason in table.refused.items() if cell[0] == protocol},
         uncoded=(name,) if protocol in table.uncoded else (),

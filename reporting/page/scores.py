@@ -147,8 +147,7 @@ def _comparison_words(table: Table, row: Any) -> list[str]:
 def sources(table: Table, shown: Iterable[ScoreCell]) -> list[Source]:
     """The papers whose scores stand in some of these cells, in the table's order."""
     used = {source for cell, (_, source, _) in table.published_values.items() if cell in shown}
-    by_name = {source.source: source for source in table.sources}
-    return [by_name[name] for name in table.published if name in used]
+    return [source for source in table.sources if source.source in used]
 
 
 def remarks(table: Table, shown: Iterable[ScoreCell]) -> list[tuple[str, str]]:

@@ -71,12 +71,9 @@ class Source:
 
     @classmethod
     def from_json(cls, given: Mapping) -> "Source":
-        """Raises ValueError for a cell that is given twice."""
         values: dict[ScoreCell, tuple[float, str]] = {}
         for one in given["values"]:
             cell = one["protocol"], one["metric"], one["method"], one["bits"]
-            if cell in values:
-                raise ValueError(f"published source {given['source']}: {cell_words(cell)} is given twice")
             values[cell] = float(one["value"]), one.get("note") or ""
         return cls(given["source"], given.get("citation") or "", given.get("url") or "", values)
 
@@ -153,10 +150,10 @@ class Table:
     seeds: of the runs of a method, or the first `fewer_seeds` of them; styles, families: by method; titles:
     of methods without a row, which claims name; protocols: titles, also of some that only claims name; folds:
     protocol -> the protocols whose runs its scores are made of; settings: by protocol; tunings: by cell;
-    published: names of the `sources` whose scores are compared, in order; print_published: whether they are
-    printed too; reference_lines: methods that figures mark; figures: figure -> options; refused: cell -> why
-    it has no run; claims: contents of files of claims; uncoded: protocols whose features are scored; filled:
-    what is taken from the leaderboard.
+    sources: whose scores are compared, in order; print_published: whether they are printed too;
+    reference_lines: methods that figures mark; figures: figure -> options; refused: cell -> why it has no
+    run; claims: contents of files of claims; uncoded: protocols whose features are scored; filled: what is
+    taken from the leaderboard.
     """
 
     name: str
@@ -173,7 +170,6 @@ class Table:
     folds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     settings: Mapping[str, ProtocolSettings] = field(default_factory=dict)
     tunings: Mapping[RunCell, Tuning] = field(default_factory=dict)
-    published: tuple[str, ...] = ()
     print_published: bool = False
     reference_lines: tuple[str, ...] = ()
     figures: Mapping[str, Mapping] = field(default_factory=dict)
@@ -210,7 +206,8 @@ class Table:
         seen: set[ScoreCell] = set()
         for cell in (cell for group in groups for cell in group.cells()):
             if cell in seen:
-                raise ValueError(f"table {entry['name']}: {cell_words(cell)} is in the table twice")
+                words = "{}, {}, {}, {} bits".format(*cell)
+                raise ValueError(f"table {entry['name']}: {words} is in the table twice")
             seen.add(cell)
         return cls(
             name=entry["name"],
@@ -227,7 +224,6 @@ class Table:
                 for name, of in (entry.get("settings") or {}).items()
             },
             tunings={_run_cell(of): Tuning(of["trials"], of["budget"]) for of in entry.get("budgets") or ()},
-            published=tuple(entry.get("published") or ()),
             reference_lines=tuple(entry.get("reference_lines") or ()),
             sources=tuple(Source.from_json(of) for of in settings.get("published") or ()),
             refused={_run_cell(of): of["reason"] for of in settings.get("refused") or ()},
@@ -383,20 +379,11 @@ class Table:
 
     @functools.cached_property
     def published_values(self) -> dict[ScoreCell, tuple[float, str, str]]:
-        """Cell -> (score, source, note) that papers print.
-
-        The first of `published` that has a cell is taken. Raises ValueError for an unknown source.
-        """
-        sources = {source.source: source for source in self.sources}
+        """Cell -> (score, source, note) that papers print, of the first of `sources` that has the cell."""
         result: dict[ScoreCell, tuple[float, str, str]] = {}
-        for name in self.published:
-            if name not in sources:
-                known = ", ".join(sorted(sources)) or "none"
-                raise ValueError(
-                    f"table {self.name}: published source {name!r} is not known (known: {known})"
-                )
-            for cell, (value, note) in sources[name].values.items():
-                result.setdefault(cell, (value, name, note))
+        for source in self.sources:
+            for cell, (value, note) in source.values.items():
+                result.setdefault(cell, (value, source.source, note))
         return result
 
 
@@ -414,11 +401,6 @@ def in_order(methods: Iterable[str], order: Sequence[str], families: Mapping[str
         return known.index(of) if of in known else len(known), places.get(method, len(places))
 
     return sorted(methods, key=key)
-
-
-def cell_words(cell: ScoreCell) -> str:
-    protocol, metric, method, bits = cell
-    return f"{protocol}, {metric}, {method}, {bits} bits"
 
 
 def _run_cell(given: Mapping) -> RunCell:

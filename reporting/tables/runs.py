@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 RunCell = tuple[str, str, int]
 ScoreCell = tuple[str, str, str, int]
 
-# Of a run: cells of the leaderboard may be missing there.
-STATUSES = ("done", "refused", "missing")
 NO_RECORD = "no run was recorded"
 # Copied from run.json under the same name; seconds of parts have fields of their own.
 OF_RUN_FILE = ("seconds", "peak_memory_mb", "threads", "device", "git_commit")
@@ -49,13 +47,13 @@ class Tuning:
 class Run:
     """One run, of its files or of the leaderboard.
 
-    status: one of STATUSES, with its `reason`; metrics: name -> mean over the queries; curves: name -> list,
-    see `tiebench.scoring.Scores`; health: of the codes, as scores.json has it, {} where nothing is known;
-    training: lines of training.jsonl; per_query: metric -> float64 (Q,); both are empty unless they were
-    asked for. from_leaderboard: whether the run was not made here; tuning: brought by such a run;
-    search_seconds: of a processor, of the trials that chose its settings, if they were asked for. The rest is
-    of run.json, None or empty for what it does not say; folds: protocols whose runs were put together ->
-    how many queries each has; of_folds: their metrics.
+    status: "done", "refused" or "missing", with its `reason`; metrics: name -> mean over the queries;
+    curves: name -> list, see `tiebench.scoring.Scores`; health: of the codes, as scores.json has it, {} where
+    nothing is known; training: lines of training.jsonl; per_query: metric -> float64 (Q,); both are empty
+    unless they were asked for. from_leaderboard: whether the run was not made here; tuning: brought by such a
+    run; search_seconds: of a processor, of the trials that chose its settings, if they were asked for. The
+    rest is of run.json, None or empty for what it does not say; folds: protocols whose runs were put together
+    -> how many queries each has; of_folds: their metrics.
     """
 
     protocol: str
@@ -195,17 +193,11 @@ class Results:
         """Results of the runs of a table, in any order.
 
         Runs of other seeds than the method's are left out, but those from the leaderboard: they have the
-        seeds that they were made with, ascending. Raises ValueError for two records of one run and for a
-        status other than those of STATUSES.
+        seeds that they were made with, ascending.
         """
         found: dict[RunCell, dict[int, Run]] = {}
         for run in runs:
-            if run.status not in STATUSES:
-                known = ", ".join(STATUSES)
-                raise ValueError(f"run {run}: status is {run.status!r}, it must be one of: {known}")
-            if run.seed in found.setdefault(run.cell, {}):
-                raise ValueError(f"run {run}: two records of one run")
-            found[run.cell][run.seed] = run
+            found.setdefault(run.cell, {})[run.seed] = run
         return cls(
             {
                 cell: {seed: of[seed] for seed in table.cell_seeds(cell[1], of) if seed in of}
@@ -228,28 +220,17 @@ class Results:
         brought = (run.tuning for run in self.cell(*cell).values() if run.tuning is not None)
         return next(brought, None) or known or Tuning(1, AS_GIVEN)
 
-    def mean_seconds(self, protocol: str, method: str, bits: int, part: str) -> float | None:
-        """Mean of the seconds of a part, one of PARTS, over the runs of a cell, as `whole_mean` does."""
-        return whole_mean([run.seconds_of(part) for run in self.cell(protocol, method, bits).values()])
-
-    def ranges(self, protocol: str, metric: str, method: str, bits: int) -> list[tuple[float, float, float]]:
-        """(worst order, exact mean, best order) of ties, of the runs of a cell that have all three."""
-        names = (f"{metric}_min", metric, f"{metric}_max")
-        found = []
-        for run in self.cell(protocol, method, bits).values():
-            low, middle, high = (run.score(name) for name in names)
-            if low is not None and middle is not None and high is not None:
-                found.append((low, middle, high))
-        return found
-
     def mean_range(
         self, protocol: str, metric: str, method: str, bits: int
     ) -> tuple[float, float, float] | None:
-        """Means of `ranges` over the runs, None where there is none."""
-        found = self.ranges(protocol, metric, method, bits)
-        if not found:
+        """(worst order, exact mean, best order) of ties: means over the runs of a cell that have all three
+        scores, None where there is none."""
+        names = (f"{metric}_min", metric, f"{metric}_max")
+        found = [self.scores(protocol, name, method, bits) for name in names]
+        seeds = set.intersection(*map(set, found))
+        if not seeds:
             return None
-        low, middle, high = map(statistics.mean, zip(*found, strict=True))
+        low, middle, high = (statistics.mean(of[seed] for seed in seeds) for of in found)
         return low, middle, high
 
     def outcomes(self, table: SeedsOfCells, cell: ScoreCell) -> dict[int, tuple[float | None, str, str]]:

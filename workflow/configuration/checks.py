@@ -4,7 +4,6 @@ The schemas of workflow/schemas say what a key may hold. The functions below com
 with the files of methods/, datasets/ and networks/, and with the table of metrics.
 """
 
-import itertools
 import os
 import re
 from pathlib import Path
@@ -336,7 +335,7 @@ def _names_in(claim):
 
 
 def _check_table(configuration, name, table):
-    where, asked = ("tables", name), set()
+    where = ("tables", name)
     if name == "report":
         configuration.fail(where, "is the name of the page of several tables: choose another")
     # `fewer_seeds` may name methods that the table lacks: another configuration file may have narrowed it.
@@ -355,14 +354,10 @@ def _check_table(configuration, name, table):
     for method in table["reference_lines"]:
         listed = shown["methods"]
         configuration.check_known((*where, "reference_lines"), method, listed, "method of the table")
-    for index, block in enumerate(table["blocks"]):
-        for run in itertools.product(block.get("methods", table["methods"]), block["bits"]):
-            cell = (block["protocol"], block["metric"], *run)
-            if cell in asked:
-                message = "{} {} of {} at {} bits is in the table twice".format(*cell)
-                configuration.fail((*where, f"blocks[{index}]"), message)
-            asked.add(cell)
-    asked_of_all = Table.from_json({"table": {**shown, "name": name}})
+    try:
+        asked = Table.from_json({"table": {**shown, "name": name}})
+    except ValueError as error:  # a cell is in the table twice
+        configuration.fail((*where, "blocks"), str(error))
     for kind, options in table["figures"].items():
         try:
             if kind == "gallery":  # no file of reporting/figures
@@ -371,7 +366,7 @@ def _check_table(configuration, name, table):
             else:
                 figures.describe(kind)
                 figures.check_options(kind, set(options) - {"methods", "blocks"})
-            asked_of_all.only(options.get("methods"), options.get("blocks"))
+            asked.only(options.get("methods"), options.get("blocks"))
         except ValueError as error:
             configuration.fail((*where, "figures", kind), str(error))
 
