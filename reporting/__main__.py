@@ -52,7 +52,8 @@ def parser() -> Parser:
     one.add_argument("--metric", type=word, help="with --leaderboard (default: the protocol's first)")
     one.add_argument("--bits", type=_lengths, metavar="A,B", help="with --leaderboard (default: all)")
     one.add_argument("--format", choices=FORMATS, default="md", help="md (default), tex or csv")
-    one.add_argument("--digits", type=_digits, default=3, help="decimals of scores in md and tex (default 3)")
+    words = "decimals of scores in md and tex, 1 to 17 (default 3)"
+    one.add_argument("--digits", type=int, choices=range(1, 18), default=3, metavar="N", help=words)
     _selection(one)
     one.add_argument(
         "--output", metavar="FILE", type=Writes(), help="file to write (default: standard output)"
@@ -166,17 +167,7 @@ def _lengths(text: str) -> list[int]:
     return [int(name) for name in names(text)]
 
 
-_lengths.__name__ = "list of numbers"
-
-
-def _digits(text: str) -> int:
-    digits = int(text)
-    if not 1 <= digits <= 17:
-        raise ValueError
-    return digits
-
-
-_digits.__name__ = "number from 1 to 17"  # argparse names it in its message
+_lengths.__name__ = "list of numbers"  # argparse names it in its message
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

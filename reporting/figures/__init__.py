@@ -3,7 +3,7 @@
 A file is found by itself. It defines
 
 * `TITLE`, `CAPTION`: plain text for the page that shows the figure (AP_T and NDCG_T get subscripts);
-* `NEEDS`: what it reads of the runs besides scores and curves, some of "training" and "per_query";
+* `NEEDS` (optional): what it reads of the runs besides scores and curves, some of "training", "per_query";
 * `REQUIRES` (optional): which tables it applies to, see `applicable`;
 * `draw(table, results, options)`: a matplotlib Figure.
 

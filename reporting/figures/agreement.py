@@ -19,7 +19,6 @@ CAPTION = (
     "1 is the same order, 0 none in common, −1 the reverse. An order is that of means over code lengths. "
     "Bold: p < 0.05 by itself; among so many pairs some are by chance. Grey: fewer than six common methods."
 )
-NEEDS = ()
 REQUIRES = {"protocols": 3, "methods": 2}
 
 

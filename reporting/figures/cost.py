@@ -52,7 +52,6 @@ CAPTION = (
     "and more than zero seconds. They are of the machines that the runs were made on, which are listed with "
     "the runs."
 )
-NEEDS = ()
 
 # Where a number may stand beside its point: right, left, above, below, and between these.
 SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (0.9, 0.9), (-0.9, 0.9), (0.9, -0.9), (-0.9, -0.9))

@@ -29,7 +29,6 @@ CAPTION = (
     "that they share, 1 where they are alike, 0 where a threshold parts them. One code length per "
     "protocol is shown, the middle one of the table (of an even number, the longer)."
 )
-NEEDS = ()
 
 
 def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:

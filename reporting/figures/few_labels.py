@@ -16,7 +16,6 @@ CAPTION = (
     "seed to the highest. The horizontal axis is logarithmic. Names stand in the order of the scores of "
     "the largest training set. Higher is better."
 )
-NEEDS = ()
 REQUIRES = {"training_sizes": 2}
 
 

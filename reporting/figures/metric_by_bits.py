@@ -31,7 +31,6 @@ CAPTION = (
     "the lowest seed to the highest. Code lengths stand at equal steps. Names stand in the order of the "
     "scores at the longest codes. Higher is better."
 )
-NEEDS = ()
 
 # Lines of a panel that can be told apart.
 MOST = 12

@@ -37,7 +37,6 @@ CAPTION = (
     "orders to each side. Below, Kendall's τ says how far an order ranks the methods as the exact mean does: "
     "1 is the same ranking. Means over seeds; methods stand in the order of their means in the first panel."
 )
-NEEDS = ()
 REQUIRES = {"orders": True}
 
 # Mark -> what the metric is called in runs, and how it is drawn.

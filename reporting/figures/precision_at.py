@@ -14,7 +14,6 @@ CAPTION = (
     "one distance are tied; the precision is its exact mean over all orders of tied items. Means over the "
     "queries, then over seeds. Higher is better."
 )
-NEEDS = ()
 
 
 def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:

@@ -15,7 +15,6 @@ CAPTION = (
     "has no precision and is left out, so a line may begin at a larger radius; where few queries do, at "
     "its left end, a line is noisy. Higher is better."
 )
-NEEDS = ()
 
 
 def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:

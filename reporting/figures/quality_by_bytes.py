@@ -39,7 +39,6 @@ CAPTION = (
     "fall anywhere in it. The dashed line is the ranking by the features themselves, as float32. Higher is "
     "better."
 )
-NEEDS = ()
 REQUIRES = {"metrics": ["ndcg@10", "recall@100"]}
 
 

@@ -35,7 +35,6 @@ CAPTION = (
     "what its features knew of new classes. The axes are different tasks, so that only orders compare. "
     "Means over seeds; names stand in the order of the scores on unseen classes. Higher is better."
 )
-NEEDS = ()
 REQUIRES = {"unseen": True}
 
 

@@ -37,7 +37,6 @@ CAPTION = (
     "value beside it, is the tie-aware score, as AP_T: the exact mean over all orders, near which random "
     "orders of a large database stay."
 )
-NEEDS = ()
 REQUIRES = {"ranges": True}
 
 # All in inches.
