@@ -46,12 +46,9 @@ def page(views: Sequence[TableView], command: str = "") -> str:
     fingerprints, and its files as data: links. The same arguments give the same text, whatever the order of
     the records. Links to files of runs are relative to the folder `results`, where the page is meant to lie.
 
-    Raises ValueError for no view, for two views of tables of one name, and whatever `Run.outcome` or
-    `inline_svg` raise.
+    Raises ValueError for two views of tables of one name, and whatever `Run.outcome` or `inline_svg` raise.
     """
     tables = [view.table.name for view in views]
-    if not tables:
-        raise ValueError("a page needs a table")
     if twice := sorted({name for name in tables if tables.count(name) > 1}):
         raise ValueError(f"two tables of a page are named {twice[0]!r}")
     return (

@@ -93,9 +93,7 @@ def inline_svg(text: str, name: str, label: str, ids: str) -> Markup:
     )
     text = re.sub(r' transform="rotate\(-?0 [^"]*"', "", text)
     text = re.sub(r' style="([^"]*)"', lambda found: f' style="{_short_style(found[1])}"', text)
-    text = _without_bare_groups(
-        re.sub(r"<g([^>]*)>((?:<use [^>]*/>)+)</g>", _one_style, _plain_outlines(text))
-    )
+    text = _without_bare_groups(text)
     fonts = set(re.findall(r'font-family:[^;"]*', text))
     if len(fonts) == 1:
         (font,) = fonts
@@ -157,36 +155,6 @@ def _compact(path: str, decimals: int) -> str:
                 text += step if step[0] == "-" or text[-1].isalpha() else f" {step}"
             place = point
     return text
-
-
-def _plain_outlines(text: str) -> str:
-    """An SVG whose outlines of markers leave to the markers what all of these say.
-
-    Ends and corners of lines stay: the style sheet of a figure says them of every element.
-    """
-    said: dict[str, set[str]] = {}
-    for use in re.findall(r"<use [^>]*>", text):
-        href, style = re.search(r'href="#([^"]*)"', use), re.search(r' style="([^"]*)"', use)
-        parts = set(style[1].split(";") if style else ())
-        if href:
-            said[href[1]] = said.get(href[1], parts) & parts
-
-    def plain(found):
-        common = {part for part in said.get(found[2], ()) if not part.startswith("stroke-line")}
-        style = ";".join(part for part in found[4].split(";") if part not in common)
-        return f"{found[1]}{found[3]}" + (f' style="{style}"' if style else "")
-
-    return re.sub(r'(<path id="([^"]*)")( d="[^"]*") style="([^"]*)"', plain, text)
-
-
-def _one_style(group: re.Match) -> str:
-    """A group of markers, with their style once if all have the same."""
-    about, uses = group[1], group[2]
-    styles = set(re.findall(r' style="([^"]*)"', uses))
-    if len(styles) != 1 or uses.count(" style=") != uses.count("<use ") or " style=" in about:
-        return group[0]
-    (style,) = styles
-    return f'<g{about} style="{style}">' + uses.replace(f' style="{style}"', "") + "</g>"
 
 
 def _shared_pictures(text: str, own: str) -> str:
