@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from reporting.drawing.axes import heading
+from reporting.drawing.options import Options
 from reporting.drawing.sheets import Section, sheet
-from tiebench.figure_style import MARGIN, TICK_SIZE, TIE, Mark, shortened, styled, text_width
+from tiebench.figure_style import MARGIN, PAGE, TICK_SIZE, TIE, Mark, shortened, styled, text_width
 
 # What is above and below the middle; less opaque towards it, so that text is legible, on a dark page too.
 ABOVE, BELOW = "#0072B2", "#D55E00"
@@ -26,17 +28,18 @@ class Square(NamedTuple):
 
 
 def matrix(
+    options: Options,
     texts: tuple[str, str],
     titles: Sequence[str],
     squares: Mapping[tuple[int, int], Square],
-    width: float,
-    panel: dict[str, str],
+    **panel: str,
 ) -> Figure:
     """A figure of a square matrix, with titles at the left and, upright, above.
 
     texts: title and lead; squares: (row, column) -> what is there, a grey cell for nothing; panel: attributes
     of the mark of the panel.
     """
+    width = options.width or PAGE
     names = [shortened(title, NAME, TICK_SIZE) for title in titles]
     heads = [shortened(title, HEAD, TICK_SIZE) for title in titles]
     left = MARGIN + max(text_width(name, TICK_SIZE) for name in names) + 0.08
@@ -44,7 +47,7 @@ def matrix(
     size = min((width - left - 0.12) / len(titles), 0.34)
     with styled():
         figure, (((axes,),)) = sheet(
-            *texts,
+            *heading(options, *texts),
             [Section("", 1)],
             width=width,
             columns=1,

@@ -4,13 +4,13 @@ import itertools
 
 from matplotlib.figure import Figure
 
-from reporting.drawing.axes import NothingToDraw, heading
+from reporting.drawing.axes import NothingToDraw
 from reporting.drawing.matrices import Square, matrix
 from reporting.drawing.options import DEFAULT, Options
 from reporting.statistics.summary import LEAST_METHODS, agreement, blocks_of
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
-from tiebench.figure_style import PAGE, Mark, point_values
+from tiebench.figure_style import Mark, point_values
 from tiebench.paired import LEVEL
 
 TITLE = "Agreement of orders"
@@ -43,12 +43,6 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
                 values=point_values([pair]),
             )
             squares[row, column] = Square(tau, mark, f"{tau:.2f}".replace("-", "−"), p < LEVEL)
-    return matrix(
-        heading(
-            options, TITLE, "Kendall's τ-b of the methods that two tables share; bold: p < 0.05, uncorrected."
-        ),
-        [blocks[place].title for place in places],
-        squares,
-        options.width or PAGE,
-        {"panel": "τ-b", "names": "τ-b;p;methods"},
-    )
+    lead = "Kendall's τ-b of the methods that two tables share; bold: p < 0.05, uncorrected."
+    titles = [blocks[place].title for place in places]
+    return matrix(options, (TITLE, lead), titles, squares, panel="τ-b", names="τ-b;p;methods")

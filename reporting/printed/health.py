@@ -84,8 +84,6 @@ def rows(table: Table, health: pd.DataFrame | None) -> list[dict]:
     if health is None:
         return result
     for (protocol, method, bits), cell in health.groupby(["protocol", "method", "bits"], sort=False):
-        if (protocol, method, bits) not in table.cells:
-            continue
         values = []
         for _, _, column, digits in PRINTED:
             mean = cell[column].astype("float64").mean()

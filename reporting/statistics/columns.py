@@ -57,9 +57,7 @@ MOST_SEEDS = 30
 # -- cells against the best of their column -------------------------------------------------------
 
 
-def comparisons(
-    table: Table, results: Results, resamples: int = 2000, pairs: Mapping[tuple, Mapping] | None = None
-) -> pd.DataFrame:
+def comparisons(table: Table, results: Results, pairs: Mapping[tuple, Mapping] | None = None) -> pd.DataFrame:
     """Each cell of a table with its interval over queries, and how it compares with the best of its column.
 
     One row per cell, in the order of `frames.tidy`. Columns: table, protocol, metric, method (str); bits,
@@ -102,7 +100,7 @@ def comparisons(
         if all(scores.per_query is None for scores in cells.values()):
             continue
         competing = {method for method in cells if table.competes(method, column[0])}
-        found[column] = _column(column, cells, competing, resamples, (pairs or {}).get(column))
+        found[column] = _column(column, cells, competing, (pairs or {}).get(column))
     empty = empty_row(KINDS) | {"table": table.name}
     rows = []
     for protocol, metric, method, bits in in_order:
@@ -115,7 +113,6 @@ def _column(
     column: tuple,
     cells: Mapping[str, Scores],
     competing: set[str],
-    resamples: int,
     every: Mapping[tuple[str, str], Pair] | None,
 ) -> dict[str, dict]:
     """The part of a row that scores decide, for each method of a column that has some; one has those of
@@ -126,7 +123,7 @@ def _column(
     sizes = {len(row) for row in rows.values()}
     if len(sizes) > 1:
         raise ValueError(f"{name}: runs of one column have {' and '.join(map(str, sorted(sizes)))} queries")
-    low, high = bootstrap_intervals(np.array([*rows.values()]), name, resamples)
+    low, high = bootstrap_intervals(np.array([*rows.values()]), name)
     result: dict[str, dict] = {
         method: {"queries": 0, "seeds": scores.runs, "mean": scores.mean} for method, scores in cells.items()
     }

@@ -18,7 +18,6 @@ from tiebench import metrics
 from tiebench.messages import did_you_mean, shorten
 from workflow.configuration import hyperparameter_checks, leaderboard_rows, schema_validation
 from workflow.configuration.bounds import add_bounds
-from workflow.configuration.sources import skipped
 from workflow.configuration.yaml_reader import read_settings
 
 # What a protocol has to ask for so that these are scored.
@@ -91,7 +90,7 @@ def _check_general(configuration):
     for name in configuration["report"]:
         configuration.check_known(("report",), name, configuration["tables"], "table")
     known = {**configuration["datasets"], **configuration["protocols"]}
-    for name in skipped(configuration.values):
+    for name in configuration["skip"]:
         configuration.check_known(("skip",), name, known, "dataset or protocol")
 
 

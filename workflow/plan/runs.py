@@ -19,7 +19,6 @@ from reporting.tables.runs import AS_GIVEN, ELSEWHERE, NOTHING_TO_CHOOSE
 from tiebench.files import write_text
 from workflow.configuration import leaderboard_rows
 from workflow.configuration.hyperparameters import budget_words, hyperparameters, search_of, trained_as
-from workflow.configuration.sources import skipped
 from workflow.plan.data import DataPlan, pick
 
 SETTINGS = Path(".snakemake/tiebench/settings")
@@ -110,7 +109,7 @@ class Plan(DataPlan):
     def refusal(self, cell):
         """Why there will be no run of a cell, or None: it is skipped, or its method cannot serve it."""
         protocol = self["protocols"][cell.protocol]
-        if {cell.protocol, protocol["dataset"]} & set(skipped(self.configuration.values)):
+        if {cell.protocol, protocol["dataset"]} & set(self["skip"]):
             return "skipped"
         about, kind = self.configuration.metadata(cell.method), self.affinity_kind(cell.protocol)
         if about.supervision != "none" and kind.said.of_queries_only:
@@ -232,9 +231,8 @@ class Plan(DataPlan):
         entry = self.entry("tables", table)
         if not entry["uncoded"]:
             return []
-        leave_out = set(skipped(self.configuration.values))
         names = dict.fromkeys(block["protocol"] for block in entry["blocks"])
-        return [name for name in names if leave_out.isdisjoint([name, self["protocols"][name]["dataset"]])]
+        return [name for name in names if not {name, self["protocols"][name]["dataset"]} & set(self["skip"])]
 
     def uncoded_files(self, table):
         names = [fold for name in self.uncoded_protocols(table) for fold in self.configuration.members(name)]
