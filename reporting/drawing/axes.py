@@ -10,7 +10,6 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.collections import Collection
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Annotation, Text
@@ -187,8 +186,6 @@ def scaled(figure: Figure, factor: float) -> Figure:
                     "labelsize": how.get("labelsize", STYLE["font.size"]),
                     "grid_linewidth": how.get("grid_linewidth", 0.8),
                 }
-                if isinstance(sizes["labelsize"], str):
-                    sizes["labelsize"] = FontProperties(size=sizes["labelsize"]).get_size_in_points()
                 scaled_up: dict[str, Any] = {name: factor * value for name, value in sizes.items()}
                 axis.set_tick_params(**scaled_up)
                 axis.labelpad *= factor

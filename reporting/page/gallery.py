@@ -48,13 +48,10 @@ def draw(table: Table, gallery: Mapping[str, np.ndarray]) -> Figure:
         known = [method for method in group.methods if f"{group.protocol}/{method}/neighbours" in gallery]
         if known and group.protocol not in [protocol for protocol, _, _ in shown]:
             shown.append((group.protocol, group.title, known))
-    with styled():
-        if not shown and any(f"{group.protocol}/queries" in gallery for group in table.groups):
-            return _nothing()
-    if not shown:
+    if not shown and not any(f"{group.protocol}/queries" in gallery for group in table.groups):
         raise ValueError(f"table {table.name}: no protocol has pictures, so there is no gallery to draw")
     with styled():
-        return _draw(table, shown, gallery)
+        return _draw(table, shown, gallery) if shown else _nothing()
 
 
 def _nothing() -> Figure:

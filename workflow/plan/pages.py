@@ -96,7 +96,7 @@ class PagePlan:
         names = list(dict.fromkeys(cell.protocol for cell in cells))
         return {
             "asked": self.plan.table_settings(table),
-            "cells": [(cell.protocol, cell.method, cell.bits) for cell in cells],
+            "cells": cells,
             "seed": self.plan.entry("tables", table)["seeds"][0],
             "queries": 3 if len(names) == 1 else 2,
             "datasets": {name: self.plan.dataset_folder(name) for name in names},
