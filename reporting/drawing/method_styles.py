@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.colors import to_hex, to_rgb
 
 from reporting.tables.model import Style, Table
-from tiebench.figure_style import SURFACE
+from tiebench import figure_style as look
 
 # Lengths of strokes and gaps in line widths; () is a solid line.
 SOLID, LONG, SHORT, DOTTED, MIXED = (), (6.0, 1.5), (3.0, 1.3), (1.0, 1.2), (5.0, 1.3, 1.0, 1.3)
@@ -137,15 +137,15 @@ def method_style(table: Table, method: str, size: float = 4.2) -> dict:
         "linestyle": (0, dashes) if dashes else "solid",
         "marker": marker,
         "markersize": round(size * {"D": 0.85, "s": 0.95, "X": 1.3, "P": 1.3, "*": 1.6}.get(marker, 1.1), 3),
-        "markerfacecolor": rgb if filled else SURFACE,
-        "markeredgecolor": SURFACE if filled else rgb,
+        "markerfacecolor": rgb if filled else look.SURFACE,
+        "markeredgecolor": look.SURFACE if filled else rgb,
         "markeredgewidth": 0.4 if filled else 0.9,
     }
 
 
 def colour(table: Table, method: str) -> str:
     """The colour of a method, "#RRGGBB", the same in all figures of a table."""
-    return _styles_of(table)[method].colour or SURFACE
+    return _styles_of(table)[method].colour or look.SURFACE
 
 
 def _styles_of(table: Table) -> Mapping[str, Style]:
@@ -194,7 +194,7 @@ def _free_colour(method: str, taken: Iterable[str]) -> str:
         if _distance(rgb, taken) >= apart:
             return rgb
     hues = [_from_hls(hue / 36, light, 0.6) for hue in range(36) for light in (0.25, 0.35, 0.45)]
-    return _farthest([rgb for rgb in hues if contrast(rgb, SURFACE) >= CONTRAST], taken)
+    return _farthest([rgb for rgb in hues if contrast(rgb, look.SURFACE) >= CONTRAST], taken)
 
 
 def luminance(rgb: str) -> float:

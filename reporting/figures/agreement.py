@@ -10,7 +10,7 @@ from reporting.drawing.options import DEFAULT, Options
 from reporting.statistics.summary import LEAST_METHODS, agreement, blocks_of
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
-from tiebench.figure_style import Mark, point_values
+from tiebench import figure_style as look
 from tiebench.paired import LEVEL
 
 TITLE = "Agreement of orders"
@@ -37,10 +37,10 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
         one, other = places[row], places[column]
         if pair := found.get((min(one, other), max(one, other))):
             tau, p, _ = pair
-            mark = Mark(
+            mark = look.Mark(
                 f"cell-{blocks[one].name}-{blocks[other].name}",
                 label=f"{blocks[one].title} and {blocks[other].title}",
-                values=point_values([pair]),
+                values=look.point_values([pair]),
             )
             squares[row, column] = Square(tau, mark, f"{tau:.2f}".replace("-", "−"), p < LEVEL)
     lead = "Kendall's τ-b of the methods that two tables share; bold: p < 0.05, uncorrected."

@@ -25,20 +25,7 @@ from reporting.drawing.sheets import Section, label_axes, sheet
 from reporting.records.training_logs import number
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results, Run
-from tiebench.figure_style import (
-    FRONT,
-    INK,
-    MUTED,
-    PAGE,
-    TICK_SIZE,
-    Mark,
-    metric_name,
-    metric_text,
-    point_values,
-    style_axes,
-    styled,
-    text_width,
-)
+from tiebench import figure_style as look
 from tiebench.messages import did_you_mean
 from tiebench.metrics import resolve
 
@@ -91,11 +78,11 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
             f"table {table.name}: no run has a score and seconds, so there is no cost to draw"
         )
     drawn = {method for _, parts, _ in found for points in parts.values() for method in points}
-    width = options.width or PAGE
+    width = options.width or look.PAGE
     # Training and encoding stand one below the other on a narrow sheet.
     columns = min(2, len(wanted)) if width >= NARROW else 1
     rows = -(-len(wanted) // columns)
-    with styled():
+    with look.styled():
         figure, axes = sheet(
             *heading(
                 options,
@@ -118,7 +105,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
                 texts = {m: table.method_title(m) for m in parts[part]} if options.costs else {}
                 _panel(panel, table, group, part, parts[part], scale, texts, every=named)
                 beside = place % columns > 0
-                label_axes([panel], 1, _axis(part), "" if beside else metric_text(group.metric))
+                label_axes([panel], 1, _axis(part), "" if beside else look.metric_text(group.metric))
                 if beside:
                     panel.set_yticklabels([])
     return figure
@@ -190,14 +177,14 @@ def _panel(
 ) -> None:
     """every: whether all points have names, else, if there are names, those of the front."""
     name, protocol = f"{part}-{group.protocol}-{group.metric}", group.protocol
-    said = f"bits;{_axis(part)};{metric_name(group.metric)}"
-    axes.set_gid(Mark(f"panel-{name}", panel=group.title, names=said))
+    said = f"bits;{_axis(part)};{look.metric_name(group.metric)}"
+    axes.set_gid(look.Mark(f"panel-{name}", panel=group.title, names=said))
     limits, ticks = scale
     axes.set_ylim(*limits)
     found = [point for of in points.values() for point in of.values()]
     if not found:
-        style_axes(axes, [], ticks)
-        axes.text(0.5, 0.5, "no seconds", ha="center", color=MUTED, transform=axes.transAxes)
+        look.style_axes(axes, [], ticks)
+        axes.text(0.5, 0.5, "no seconds", ha="center", color=look.MUTED, transform=axes.transAxes)
         return
     low, high = min(seconds for seconds, _ in found), max(seconds for seconds, _ in found)
     # A tenth of the axis at either side, and more than one number on it.
@@ -205,26 +192,26 @@ def _panel(
     axes.set_xscale("log")
     axes.set_xlim(low / aside, high * aside)
     lengths = sorted({float(bits) for of in points.values() for bits in of})
-    style_axes(axes, lengths if part == "bits" else log_ticks(low / aside, high * aside), ticks)
+    look.style_axes(axes, lengths if part == "bits" else log_ticks(low / aside, high * aside), ticks)
     best = front_of(table, protocol, group.metric, points)
     if best:
         axes.plot(
             [seconds for seconds, _ in best] + [high * aside],
             [score for _, score in best] + [best[-1][1]],
             drawstyle="steps-post",
-            color=FRONT,
+            color=look.FRONT,
             linewidth=2.4,
             solid_capstyle="butt",
             zorder=1.5,
             gid=f"frontier-{name}",
         )
     for method, of in points.items():
-        values = point_values((bits, *point) for bits, point in of.items())
-        line = Mark(f"line-{name}-{method}", method=method, values=values)
+        values = look.point_values((bits, *point) for bits, point in of.items())
+        line = look.Mark(f"line-{name}-{method}", method=method, values=values)
         axes.plot(*zip(*of.values()), **LINE | method_style(table, method, 2.9), gid=line)
         seconds, score = of[max(of)]
         style = method_style(table, method, 4.6)
-        longest = Mark(f"longest-{name}-{method}", method=method)
+        longest = look.Mark(f"longest-{name}-{method}", method=method)
         axes.plot([seconds], [score], **style, zorder=2.2, gid=longest)
     # Where not all texts fit, the best of the cheapest come first, then the best.
     order = sorted(points, key=lambda method: points[method][max(points[method])][1], reverse=True)
@@ -255,7 +242,7 @@ def _texts(axes: Axes, points: Points, name: str, texts: Mapping[str, str]) -> N
         of = points[method]
         bits = max(of)
         x, y = places[method][list(of).index(bits)]
-        half_width, half_height = text_width(text, TICK_SIZE) / 2 + 0.01, 0.045
+        half_width, half_height = look.text_width(text, look.TICK_SIZE) / 2 + 0.01, 0.045
         for sideways, upwards in SIDES:
             middle_x, middle_y = x + sideways * (half_width + 0.05), y + upwards * (half_height + 0.05)
             box = (
@@ -274,9 +261,9 @@ def _texts(axes: Axes, points: Points, name: str, texts: Mapping[str, str]) -> N
                     textcoords="offset points",
                     ha="center",
                     va="center_baseline",
-                    size=TICK_SIZE,
-                    color=INK,
-                    gid=Mark(f"name-{name}-{method}", method=method),
+                    size=look.TICK_SIZE,
+                    color=look.INK,
+                    gid=look.Mark(f"name-{name}-{method}", method=method),
                 )
                 break
 

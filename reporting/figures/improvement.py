@@ -11,7 +11,7 @@ from reporting.drawing.options import DEFAULT, Options
 from reporting.statistics.summary import LEAST_TABLES, blocks_of, improvement
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
-from tiebench.figure_style import Mark, point_values
+from tiebench import figure_style as look
 
 TITLE = "Win probabilities"
 CAPTION = (
@@ -43,9 +43,9 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     for row, column in itertools.product(range(len(order)), repeat=2):
         at = order[row], order[column]
         if not np.isnan(probability[at]):
-            values = point_values([(probability[at], found.p[at], found.tables[at])])
+            values = look.point_values([(probability[at], found.p[at], found.tables[at])])
             gid = f"cell-{methods[row]}-{methods[column]}"
-            mark = Mark(gid, method=methods[row], label=titles[column], values=values)
+            mark = look.Mark(gid, method=methods[row], label=titles[column], values=values)
             text = "+" if found.above[at] else "−" if found.above.T[at] else ""
             squares[row, column] = Square(2 * float(probability[at]) - 1, mark, text)
     lead = (

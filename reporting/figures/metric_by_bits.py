@@ -13,17 +13,7 @@ from reporting.drawing.sheets import beside_names, label_axes, lines_of_seeds, n
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
 from reporting.tables.titles import BOUND, family_title
-from tiebench.figure_style import (
-    COLUMN,
-    PAGE,
-    TICK_SIZE,
-    Mark,
-    metric_name,
-    metric_text,
-    style_axes,
-    styled,
-    text_width,
-)
+from tiebench import figure_style as look
 
 TITLE = "Score by code length"
 CAPTION = (
@@ -60,11 +50,16 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     aside = sum(beside_names(y_ticks, itertools.chain(*names)))
     # Every code length has space for its number, and a slope is wide enough to be seen.
     least = max(
-        1.4, *((text_width(str(bits), TICK_SIZE) + 0.06) * len(g.bits) for g, _ in found for bits in g.bits)
+        1.4,
+        *(
+            (look.text_width(str(bits), look.TICK_SIZE) + 0.06) * len(g.bits)
+            for g, _ in found
+            for bits in g.bits
+        ),
     )
-    width = options.width or (COLUMN if len(found) == 1 and COLUMN - aside >= least else PAGE)
+    width = options.width or (look.COLUMN if len(found) == 1 and look.COLUMN - aside >= least else look.PAGE)
     columns = 2 if len(found) > 1 and width / 2 - aside >= least else 1
-    with styled():
+    with look.styled():
         figure, panels, size = named_panels(
             heading(
                 options,
@@ -128,12 +123,12 @@ def _panel(
     limits, ticks = scale
     axes.set_xlim(-0.35, len(lengths) - 0.65)
     axes.set_ylim(*limits)
-    style_axes(axes, range(len(lengths)), ticks)
+    look.style_axes(axes, range(len(lengths)), ticks)
     axes.set_xticklabels([str(bits) for bits in lengths])
     axes.grid(visible=False, axis="x")
-    label_axes([axes], 1, "bits", metric_text(group.metric))
+    label_axes([axes], 1, "bits", look.metric_text(group.metric))
     panel = f"{group.protocol}-{group.metric}"
-    names = f"bits;{metric_name(group.metric)};lowest seed;highest seed"
+    names = f"bits;{look.metric_name(group.metric)};lowest seed;highest seed"
     # Panels of one block have other methods.
-    axes.set_gid(Mark(f"panel-{panel}-{next(iter(scores))}", panel=group.title, names=names))
+    axes.set_gid(look.Mark(f"panel-{panel}-{next(iter(scores))}", panel=group.title, names=names))
     lines_of_seeds(axes, table, panel, scores, {bits: place for place, bits in enumerate(lengths)}, size)

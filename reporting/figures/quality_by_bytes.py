@@ -15,20 +15,7 @@ from reporting.drawing.sheets import Section, label_axes, sheet_width, titled_pa
 from reporting.records.training_logs import number
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
-from tiebench.figure_style import (
-    INK,
-    MUTED,
-    TEXT_SIZE,
-    TICK_SIZE,
-    Mark,
-    metric_name,
-    metric_text,
-    point_values,
-    style_axes,
-    styled,
-    tick_text,
-    wrapped,
-)
+from tiebench import figure_style as look
 from tiebench.metrics import ranking_of
 
 TITLE = "Quality by bytes"
@@ -58,10 +45,10 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     columns = min(columns, 2)
     gap, left, right = 0.62, 0.55, 0.12
     panel = (width - left - right - gap * (columns - 1)) / columns
-    titles = [wrapped(group.title, panel, TEXT_SIZE) for group, _ in found]
+    titles = [look.wrapped(group.title, panel, look.TEXT_SIZE) for group, _ in found]
     drawn = {method for _, curves in found for method in curves}
     lead = "Bands: from the worst to the best order of tied items. Means over queries and seeds."
-    with styled():
+    with look.styled():
         figure, panels = titled_panels(
             *heading(options, "Quality by bytes", lead),
             titles,
@@ -120,15 +107,15 @@ def _panel(axes: Axes, table: Table, results: Results, group: Group, curves: Map
     space = math.sqrt(max(last / first, 2)) ** 0.15
     axes.set_xlim(first / space, last * space)
     axes.set_ylim(low, high)
-    style_axes(axes, sizes, ticks)
-    axes.set_xticklabels([tick_text(size) for size in sizes])
+    look.style_axes(axes, sizes, ticks)
+    axes.set_xticklabels([look.tick_text(size) for size in sizes])
     axes.grid(visible=False, axis="x")
-    label_axes([axes], 1, "bytes of an item", metric_text(group.metric))
-    said = f"bits;{metric_name(group.metric)};worst order;best order"
-    axes.set_gid(Mark(f"panel-{group.protocol}-{group.metric}", panel=group.title, names=said))
+    label_axes([axes], 1, "bytes of an item", look.metric_text(group.metric))
+    said = f"bits;{look.metric_name(group.metric)};worst order;best order"
+    axes.set_gid(look.Mark(f"panel-{group.protocol}-{group.metric}", panel=group.title, names=said))
     if level is not None:
         name = f"floats-{group.protocol}-{group.metric}"
-        axes.axhline(level, color=INK, linewidth=0.8, linestyle=(0, (4, 2)), zorder=1.5, gid=name)
+        axes.axhline(level, color=look.INK, linewidth=0.8, linestyle=(0, (4, 2)), zorder=1.5, gid=name)
         axes.annotate(
             f"floats: {level:.3f}",
             (0.01, level),
@@ -136,15 +123,15 @@ def _panel(axes: Axes, table: Table, results: Results, group: Group, curves: Map
             xytext=(0, -2),
             textcoords="offset points",
             va="top",
-            size=TICK_SIZE,
-            color=MUTED,
+            size=look.TICK_SIZE,
+            color=look.MUTED,
         )
     for method, of in curves.items():
         name = f"{group.protocol}-{group.metric}-{method}"
         x, mean, worst, best = zip(*of.values())
         shade = colour(table, method)
-        band = Mark(f"band-{name}", method=method)
+        band = look.Mark(f"band-{name}", method=method)
         axes.fill_between(x, worst, best, color=shade, alpha=0.16, linewidth=0, gid=band)
-        said = point_values((bits, *point[1:]) for bits, point in of.items())
-        line = Mark(f"line-{name}", method=method, values=said)
+        said = look.point_values((bits, *point[1:]) for bits, point in of.items())
+        line = look.Mark(f"line-{name}", method=method, values=said)
         axes.plot(x, mean, **LINE | method_style(table, method, 3.8), gid=line)

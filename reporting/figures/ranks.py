@@ -12,18 +12,7 @@ from reporting.drawing.sheets import Section, row_titles, sheet, sheet_width
 from reporting.statistics.summary import blocks_of, resampled, standing
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
-from tiebench.figure_style import (
-    FRONT,
-    MARGIN,
-    MUTED,
-    TEXT_SIZE,
-    Mark,
-    point_values,
-    style_axes,
-    styled,
-    text_width,
-    ticks_between,
-)
+from tiebench import figure_style as look
 
 TITLE = "Mean ranks over tables"
 CAPTION = (
@@ -37,7 +26,7 @@ NEEDS = ("per_query",)
 REQUIRES = {"protocols": 3, "methods": 2}
 
 ROW = 0.15  # inches
-TICK: dict[str, Any] = {"marker": "|", "markersize": 5.0, "color": MUTED, "markeredgewidth": 0.7}
+TICK: dict[str, Any] = {"marker": "|", "markersize": 5.0, "color": look.MUTED, "markeredgewidth": 0.7}
 
 
 def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
@@ -52,10 +41,10 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     found = standing(blocks)
     width, columns = sheet_width([Section("", 2)], options.width)
     titles = list(row_titles(table, (found.methods[place] for place in found.order), width).values())
-    left = MARGIN + max(text_width(title, TEXT_SIZE) for title in titles) + 0.08
+    left = look.MARGIN + max(look.text_width(title, look.TEXT_SIZE) for title in titles) + 0.08
     lead = f"{len(titles)} methods, {len(blocks)} tables; lines: 95% intervals over {resampled(blocks)}."
     legend = [("", [("rank in a table", TICK | {"linestyle": "none"})])]
-    with styled():
+    with look.styled():
         figure, (panels,) = sheet(
             *heading(options, TITLE, lead),
             [Section("", 2)],
@@ -82,13 +71,13 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
                         said = {
                             "label": block.title,
                             "names": "rank",
-                            "values": point_values([[ranks[place]]]),
+                            "values": look.point_values([[ranks[place]]]),
                         }
                         method = found.methods[place]
-                        mark = Mark(f"table-{block.name}-{method}", method=method, **said)
+                        mark = look.Mark(f"table-{block.name}-{method}", method=method, **said)
                         axes.plot([ranks[place]], [row], **TICK, zorder=1.8, gid=mark)
             axes.set_yticks(range(len(titles)), titles if index % columns == 0 else [""] * len(titles))
-            axes.tick_params(axis="y", length=0, pad=4, labelsize=TEXT_SIZE)
+            axes.tick_params(axis="y", length=0, pad=4, labelsize=look.TEXT_SIZE)
     return figure
 
 
@@ -96,19 +85,19 @@ def _panel(axes: Axes, table: Table, name: str, words: str, methods, order, valu
     low, high = float(values.min()), float(values.max())
     if name == "rank":
         low, high = 1.0, float(len(methods))
-    style_axes(axes, ticks_between(low, high, 6, whole=name == "rank"), [])
+    look.style_axes(axes, look.ticks_between(low, high, 6, whole=name == "rank"), [])
     axes.set_xlim(low - 0.04 * (high - low), high + 0.04 * (high - low))
     axes.set_ylim(len(methods) - 0.5, -0.6)
     axes.grid(visible=False, axis="y")
     axes.spines["left"].set_visible(False)
-    axes.set_xlabel(words, size=TEXT_SIZE, labelpad=2)
-    axes.set_gid(Mark(f"panel-{name}", panel=words, names=f"{words};from;to"))
+    axes.set_xlabel(words, size=look.TEXT_SIZE, labelpad=2)
+    axes.set_gid(look.Mark(f"panel-{name}", panel=words, names=f"{words};from;to"))
     for row, place in enumerate(order):
         method, of = methods[place], values[:, place]
         style = method_style(table, method, 4.2)
         if row:
-            axes.axhline(row - 0.5, color=FRONT, linewidth=0.3, zorder=0.5)
-        interval = Mark(f"interval-{name}-{method}", method=method)
+            axes.axhline(row - 0.5, color=look.FRONT, linewidth=0.3, zorder=0.5)
+        interval = look.Mark(f"interval-{name}-{method}", method=method)
         axes.plot(of[1:], [row, row], color=style["color"], linewidth=1.4, zorder=2.0, gid=interval)
-        point = Mark(f"{name}-{method}", method=method, values=point_values([of]))
+        point = look.Mark(f"{name}-{method}", method=method, values=look.point_values([of]))
         axes.plot([of[0]], [row], **style, zorder=2.2, gid=point)
