@@ -241,7 +241,7 @@ def _figure(options: argparse.Namespace) -> None:
     from tiebench import figure_style
     from tiebench.messages import did_you_mean
 
-    figures.describe(options.kind)  # an unknown kind, before anything is read
+    needs = figures.describe(options.kind).needs  # an unknown kind is told before anything is read
     target = Path(options.output or Path(options.results, "figures", f"{options.kind}_{options.table}.pdf"))
     if (kind := target.suffix.removeprefix(".")) not in figure_style.KINDS:
         raise ValueError(f"{target}: unknown kind of file{did_you_mean(kind, figure_style.KINDS)}")
@@ -254,7 +254,7 @@ def _figure(options: argparse.Namespace) -> None:
     given = {"width": options.width, "font_size": options.font_size, "title": options.title}
     given |= {"methods": options.methods, "blocks": options.blocks}
     given = {name: value for name, value in given.items() if value is not None}
-    drawn = published.figure(found, options.kind, **given)
+    drawn = figures.draw(options.kind, found.table, found.results(needs), **given)
     figure_style.save(drawn, target)
     print(target)
 

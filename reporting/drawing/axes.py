@@ -37,9 +37,6 @@ NOTHING = "nothing-to-draw"
 BEHIND = {"facecolor": look.SURFACE, "edgecolor": "none", "pad": 0.6}
 
 
-# -- what is drawn of a table ---------------------------------------------------------------------
-
-
 def views(table: Table) -> list[Group]:
     """The protocols of a table in its order: the blocks of each put together under the first one's title and
     metric, bits ascending, methods in the order of its rows."""
@@ -67,9 +64,6 @@ def mean_curve(runs: Iterable[Run], *names: str) -> dict[float, tuple[float, ...
             if None not in values:
                 found.setdefault(values[0] if names[0] == "cuts" else index, []).append(values)
     return {at: tuple(map(statistics.fmean, zip(*found[at]))) for at in sorted(found)}
-
-
-# -- legends and axes -----------------------------------------------------------------------------
 
 
 def method_legend(table: Table, methods: Iterable[str]) -> list[tuple[str, list[tuple[str, dict]]]]:
@@ -128,9 +122,6 @@ def spread_out(wanted: Sequence[float], gap: float, low: float, high: float) -> 
     flat = isotonic_regression(np.asarray(wanted, dtype=float) - steps).x
     top = max(low, high - gap * (len(flat) - 1))
     return (np.minimum(np.maximum(flat, low), top) + steps).tolist()
-
-
-# -- options of all figures -----------------------------------------------------------------------
 
 
 class NothingToDraw(ValueError):

@@ -158,9 +158,6 @@ def read(folder: str | Path, metric: str | None = None, methods: Sequence[str] |
     return Plan(Path(folder), said, metric, methods)
 
 
-# -- rows -----------------------------------------------------------------------------------------
-
-
 def _sets(plan: Plan, tables: Sequence[str] | None) -> dict[str, Set]:
     """The sets of methods with scores everywhere, by name: those of the file, or one of these tables."""
     return {"chosen": tables} if tables else {name: name for name in plan.said.get("sets", {})}

@@ -133,9 +133,6 @@ def _view(view: TableView, number: Iterator[int]) -> dict:
     } | shown_runs(table, view.results)
 
 
-# -- text -----------------------------------------------------------------------------------------
-
-
 def _definition(metric: str) -> dict:
     """What the table of metrics says of a metric."""
     entry, value = resolve(metric)
@@ -153,9 +150,6 @@ def _asset(name: str) -> Markup:
     if re.search(r"</(script|style)", text, flags=re.IGNORECASE):
         raise ValueError(f"{name}: it would close the element that contains it")
     return Markup(text)
-
-
-# -- files and figures ----------------------------------------------------------------------------
 
 
 def _download(name: str, text: str) -> dict:

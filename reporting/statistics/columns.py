@@ -54,9 +54,6 @@ MARKS = {TOO_FEW: "?s", UNDECIDED: "?"}
 MOST_SEEDS = 30
 
 
-# -- cells against the best of their column -------------------------------------------------------
-
-
 def comparisons(table: Table, results: Results, pairs: Mapping[tuple, Mapping] | None = None) -> pd.DataFrame:
     """Each cell of a table with its interval over queries, and how it compares with the best of its column.
 
@@ -165,9 +162,6 @@ def _column(
 def best_of(means: Mapping[str, float], metric: str) -> str:
     """The method of the best mean, by the direction of the metric; of equals the first."""
     return (max if resolve(metric)[0].higher_is_better else min)(means, key=means.__getitem__)
-
-
-# -- marks ----------------------------------------------------------------------------------------
 
 
 def cell_marks(compared: pd.DataFrame) -> dict[tuple[str, str, str, int], str]:
