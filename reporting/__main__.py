@@ -25,7 +25,6 @@ results/<table>.json, its CSV files and the runs in results/runs.
 
 
 def parser() -> Parser:
-    """The parser of all commands."""
     top = Parser(
         prog="python -m reporting",
         description="Figures, tables and pages from published results.",

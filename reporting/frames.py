@@ -111,15 +111,11 @@ def tidy(table: Table, results: Results) -> pd.DataFrame:
                 }
             )
         score = results.uncoded.get(group.protocol, {}).get(group.metric)
-        rows += [] if score is None else _uncoded_rows(table, group, float(score))
+        rows += [] if score is None else _uncoded_rows(table, group, score)
     return pd.DataFrame(rows, columns=list(KINDS)).astype(KINDS)
 
 
 def _uncoded_rows(table: Table, group: Group, score: float) -> list[dict]:
-    if not math.isfinite(score):
-        raise ValueError(
-            f"uncoded features of {group.protocol}: {group.metric} is {score}, not a finite number"
-        )
     row = empty_row(KINDS) | {"table": table.name, "protocol": group.protocol, "metric": group.metric}
     row |= {"method": UNCODED, "mean": score, "status": UNCODED}
     return [row | {"bits": bits} for bits in group.bits]

@@ -1,7 +1,6 @@
 """Published tables of results as one HTML file that needs nothing else: no request, no other file."""
 
 import itertools
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -146,10 +145,7 @@ def _definition(metric: str) -> dict:
 
 
 def _asset(name: str) -> Markup:
-    text = (ASSETS / name).read_text(encoding="utf-8")
-    if re.search(r"</(script|style)", text, flags=re.IGNORECASE):
-        raise ValueError(f"{name}: it would close the element that contains it")
-    return Markup(text)
+    return Markup((ASSETS / name).read_text(encoding="utf-8"))
 
 
 def _download(name: str, text: str) -> dict:

@@ -30,7 +30,6 @@ def data_url(name: str, text: str) -> str:
 
 
 def packed(text: str) -> str:
-    """Text in UTF-8, compressed with gzip, in base64."""
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
@@ -63,11 +62,12 @@ def inline_svg(text: str, name: str, label: str, ids: str) -> Markup:
     cut to hundredths of a point; what is repeated or says nothing is left out: groups without attributes,
     pictures, letters of paths, styles, a font that all text has; the size is left to the page.
 
-    Raises ValueError where `text` has no <svg> element.
+    Raises ValueError where `text` has no <svg> element with a viewBox.
     """
-    start = re.search(r"<svg\b", text)
+    start = re.search(r'<svg\b[^>]* viewBox="[\d.-]+ [\d.-]+ ([\d.]+) ([\d.]+)"', text)
     if start is None:
         raise ValueError(f"figure {name}: not an SVG file")
+    width, height = start.groups()
     prefix = f"figure-{anchor(name)}"
     text = text[start.start() :]
     text = re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
@@ -102,11 +102,7 @@ def inline_svg(text: str, name: str, label: str, ids: str) -> Markup:
         font = ""
     text = re.sub(r"(?<=:)\s*(#[0-9a-f]{6})\b", lambda found: themed(found[1]), text)
     text = _with_classes(_shared_pictures(text, ids), f"#{prefix}")
-    opening, rest = text.split(">", 1)
-    size = re.search(r'viewBox="[\d.-]+ [\d.-]+ ([\d.]+) ([\d.]+)"', opening)
-    if size is None:
-        raise ValueError(f"{name}: its SVG file has no viewBox")
-    width, height = size.groups()
+    _, rest = text.split(">", 1)
     label = html.escape(label, quote=True)
     # A figure that is narrower than the page's keeps the size of its text.
     part = float(width) / (72 * PAGE)

@@ -29,23 +29,23 @@ def score_panels(view: TableView, id_: str) -> list[dict]:
     """The tables of the template, one for each panel. id_: of the view, for its notes."""
     table, printed, result = view.table, view.printed, []
     panels = table.panels()
-    for number, panel in enumerate(panels, 1):
-        columns = [(group, bits) for group in panel.groups for bits in group.bits]
+    for number, (groups, methods) in enumerate(panels, 1):
+        columns = [(group, bits) for group in groups for bits in group.bits]
         row = functools.partial(_row, view, columns, view.links if number == 1 else {})
-        pieces = printed.rows(panel.groups, panel.methods)
+        pieces = printed.rows(groups, methods)
         families = [
             {
                 "title": (family_title(family) or "Other") if len(pieces) > 1 else "",
-                "rows": [row(panel.methods.index(of.method or ""), of) for of in rows],
+                "rows": [row(methods.index(of.method or ""), of) for of in rows],
             }
             for family, rows in pieces
         ]
-        if uncoded := printed.uncoded(panel.groups):
-            families.append({"title": "", "rows": [row(len(panel.methods), uncoded)]})
+        if uncoded := printed.uncoded(groups):
+            families.append({"title": "", "rows": [row(len(methods), uncoded)]})
         # Of a table of one protocol, the heading of the page says which.
         titles = [
             ("" if group.title == table.heading else group.title, metric_words(group.metric))
-            for group in panel.groups
+            for group in groups
         ]
         result.append(
             {
@@ -57,7 +57,7 @@ def score_panels(view: TableView, id_: str) -> list[dict]:
                 ),
                 "groups": [
                     (Markup(", ").join(filter(None, words)), len(group.bits))
-                    for words, group in zip(titles, panel.groups)
+                    for words, group in zip(titles, groups)
                 ],
                 # Code length, and whether the column is the first of its group.
                 "columns": [(bits, bits == group.bits[0]) for group, bits in columns],

@@ -34,7 +34,6 @@ def anchor(name: str) -> str:
 
 
 def metric_words(metric: str) -> Markup:
-    """The display name of a metric."""
     text, subscript = label(metric)
     return Markup("{}<sub>{}</sub>").format(text, subscript) if subscript else Markup("{}").format(text)
 

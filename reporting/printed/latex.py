@@ -6,7 +6,7 @@ import textwrap
 
 from reporting.printed.cells import Cell, Cells
 from reporting.printed.marks import as_published
-from reporting.tables.model import Panel
+from reporting.tables.model import Group
 from reporting.tables.titles import family_title
 from tiebench.metrics import label as metric_label
 
@@ -53,7 +53,7 @@ def to_latex(printed: Cells, digits: int = 3) -> str:
     """
     table, crowded = printed.table, printed.crowded
     laid_out = table.panels(4 if crowded else 8)
-    width = max(sum(len(group.bits) for group in panel.groups) for panel in laid_out)
+    width = max(sum(len(group.bits) for group in groups) for groups, _ in laid_out)
     environment = "table*" if width > 4 or crowded else "table"  # over both columns of a paper
     caption = escape_latex(table.heading).rstrip(".") + "."
     if table.description:
@@ -69,18 +69,18 @@ def to_latex(printed: Cells, digits: int = 3) -> str:
         f"\\begin{{tabular}}{{l{'c' * width}}}",
         r"\toprule",
     ]
-    for index, panel in enumerate(laid_out):
+    for index, (groups, methods) in enumerate(laid_out):
         if index:
             lines.append(r"\midrule")
-        lines += _latex_header(panel, width)
-        for number, (family, rows) in enumerate(printed.rows(panel.groups, panel.methods)):
+        lines += _latex_header(groups, width)
+        for number, (family, rows) in enumerate(printed.rows(groups, methods)):
             if family:
                 lines += [r"\addlinespace"] * (number > 0)
                 lines.append(f"\\multicolumn{{{width + 1}}}{{l}}{{\\emph{{{family_title(family)}}}}} \\\\")
             for row in rows:
                 texts = [_latex_cell(cell, digits) for cell in row.cells]
                 lines.append(_latex_row([escape_latex(row.heading), *texts], width))
-        if uncoded := printed.uncoded(panel.groups):
+        if uncoded := printed.uncoded(groups):
             texts = [_latex_cell(cell, digits) for cell in uncoded.cells]
             heading = f"\\emph{{{escape_latex(uncoded.heading)}}}"
             lines += [r"\addlinespace", _latex_row([heading, *texts], width)]
@@ -94,9 +94,9 @@ def to_latex(printed: Cells, digits: int = 3) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _latex_header(panel: Panel, width: int) -> list[str]:
+def _latex_header(groups: list[Group], width: int) -> list[str]:
     names, rules, bits, start = [""], [], ["Method"], 2
-    for group in panel.groups:
+    for group in groups:
         end = start + len(group.bits) - 1
         name, subscript = metric_label(group.metric)
         metric = escape_latex(name) + (f"$_\\mathrm{{{subscript}}}$" if subscript else "")

@@ -123,14 +123,6 @@ class Group:
         return (self.cell(method, bits) for method in self.methods for bits in self.bits)
 
 
-@dataclass(frozen=True)
-class Panel:
-    """Groups side by side, and the methods of at least one of them, in row order."""
-
-    groups: tuple[Group, ...]
-    methods: tuple[str, ...]
-
-
 def claimed_metrics(sources: Iterable[Mapping]) -> set[str]:
     """Metrics that claims name, whichever a table shows; sources: contents of files of claims."""
     named = [
@@ -253,8 +245,9 @@ class Table:
                 found.setdefault((protocol, method, bits), []).append(group)
         return found
 
-    def panels(self, max_columns: int = 8) -> list[Panel]:
-        """The groups laid out in panels of at most `max_columns` columns of scores.
+    def panels(self, max_columns: int = 8) -> list[tuple[list[Group], list[str]]]:
+        """Panels of at most `max_columns` columns of scores: groups side by side, and the methods of at least
+        one of them, in row order.
 
         Groups keep their order and are never split: a group wider than `max_columns` has a panel to itself.
         """
@@ -264,7 +257,7 @@ class Table:
                 rows[-1].append(group)
             else:
                 rows.append([group])
-        return [Panel(tuple(row), tuple(self._in_order(row))) for row in rows]
+        return [(row, self._in_order(row)) for row in rows]
 
     def _in_order(self, groups: Iterable[Group]) -> list[str]:
         """Methods of groups family after family, within one in the order of the table."""
@@ -309,7 +302,6 @@ class Table:
     # -- runs --
 
     def method_seeds(self, method: str) -> list[int]:
-        """The seeds of a method's runs."""
         return method_seeds(self.seeds, self.fewer_seeds, method)
 
     def cell_seeds(self, method: str, runs: Mapping[int, Run]) -> list[int]:

@@ -179,7 +179,6 @@ class _Partial:
         return has_checksum(self.source) and mistake(self.sums.found(), self.source) is None
 
     def restart(self):
-        """Discard the received part."""
         self._file.truncate(0)
         self.sums = Sums()
 
@@ -212,7 +211,6 @@ class _Partial:
             self.tell()
 
     def tell(self):
-        """Report the progress."""
         self._told = time.monotonic()
         size, seconds = self.sums.bytes, max(self._told - self._begun, 1e-6)
         self._report(
