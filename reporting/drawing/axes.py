@@ -31,6 +31,8 @@ LEAST = 0.1
 # Length in inches of a line in a legend, and how wide lines are.
 HANDLE = 0.27
 LINE = {"linewidth": 1.1}
+# Sizes of ticks and grids in points, where a figure has none of its own.
+TICKS: dict[str, Any] = {"length": 3.5, "width": 0.8, "pad": 3.5, "labelsize": 8.0, "grid_linewidth": 0.8}
 # Marks the text of a figure without anything else.
 NOTHING = "nothing-to-draw"
 # Behind text, so that no grid line crosses it.
@@ -154,16 +156,8 @@ def scaled(figure: Figure, factor: float) -> Figure:
         in_ticks: set[Artist] = set()
         for axes in figure.axes:
             for axis in (axes.xaxis, axes.yaxis):
-                how = axis.get_tick_params()
-                sizes = {
-                    "length": how.get("length", 3.5),
-                    "width": how.get("width", 0.8),
-                    "pad": how.get("pad", 3.5),
-                    "labelsize": how.get("labelsize", look.STYLE["font.size"]),
-                    "grid_linewidth": how.get("grid_linewidth", 0.8),
-                }
-                scaled_up: dict[str, Any] = {name: factor * value for name, value in sizes.items()}
-                axis.set_tick_params(**scaled_up)
+                sizes = TICKS | axis.get_tick_params()
+                axis.set_tick_params(**{name: factor * sizes[name] for name in TICKS})
                 axis.labelpad *= factor
                 in_ticks.update(
                     artist for tick in axis.get_major_ticks() for artist in (tick, *tick.get_children())

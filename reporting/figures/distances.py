@@ -24,8 +24,8 @@ CAPTION = (
 def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     """Shares of relevant and of irrelevant pairs at each Hamming distance: a panel per method.
 
-    For each protocol the middle one of its bits (the longer of two) for which any run has the curves. Means
-    over the seeds that have them. The number in a panel is sum_d min(relevant_d, irrelevant_d).
+    Of a protocol the middle one of the bits for which any run has the curves; the number in a panel is
+    sum_d min(relevant_d, irrelevant_d).
 
     Artists can be found by their gid: "relevant-<protocol>-<bits>-<method>" and "irrelevant-...".
 

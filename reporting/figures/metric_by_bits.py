@@ -30,8 +30,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     """The metric of each block against bits: a panel per block, a line per method with its name at its end.
     A block of many methods has several panels, each of whole families.
 
-    Markers are means over the seeds that have a score, thin upright lines run from the lowest of these to
-    the highest. Artists can be found by their gid: "line-<protocol>-<metric>-<method>" and likewise
+    Artists can be found by their gid: "line-<protocol>-<metric>-<method>" and likewise
     "range-..." (a LineCollection; of the bits with several seeds).
 
     Raises NothingToDraw where no record has a score.

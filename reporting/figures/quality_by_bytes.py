@@ -32,9 +32,8 @@ REQUIRES = {"metrics": ["ndcg@10", "recall@100"]}
 def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     """The metric of each block against bytes on a logarithmic axis: a panel per block, a line per method.
 
-    Lines and bands are means over the seeds that have a score; `Results.uncoded` gives the line of the
-    features where there is one. Artists can be found by their gid:
-    "line-<protocol>-<metric>-<method>", likewise "band-...", and "floats-<protocol>-<metric>".
+    Artists can be found by their gid: "line-<protocol>-<metric>-<method>", likewise "band-...", and
+    "floats-<protocol>-<metric>".
 
     Raises NothingToDraw where no record has a score.
     """

@@ -106,14 +106,10 @@ def _check_dataset(configuration, name, entry):
 
 
 def _check_network(configuration, name, entry):
-    for key, check in (
-        ("architecture", lambda: architecture(entry["architecture"])),
-        ("options", lambda: check_options(entry["architecture"], entry["options"])),
-    ):
-        try:
-            check()
-        except ValueError as error:
-            configuration.fail(("networks", name, key), str(error))
+    with configuration.failing("networks", name, "architecture"):
+        architecture(entry["architecture"])
+    with configuration.failing("networks", name, "options"):
+        check_options(entry["architecture"], entry["options"])
 
 
 def _check_protocol(configuration, name, entry):
@@ -353,12 +349,10 @@ def _check_table(configuration, name, table):
     for method in table["reference_lines"]:
         listed = shown["methods"]
         configuration.check_known((*where, "reference_lines"), method, listed, "method of the table")
-    try:
+    with configuration.failing(*where, "blocks"):  # a cell may be in the table twice
         asked = Table.from_json({"table": {**shown, "name": name}})
-    except ValueError as error:  # a cell is in the table twice
-        configuration.fail((*where, "blocks"), str(error))
     for kind, options in table["figures"].items():
-        try:
+        with configuration.failing(*where, "figures", kind):
             if kind == "gallery":  # no file of reporting/figures
                 if other := sorted(set(options) - {"methods"}):
                     raise ValueError(f"the gallery takes `methods` only, not {other[0]!r}")
@@ -366,8 +360,6 @@ def _check_table(configuration, name, table):
                 figures.describe(kind)
                 figures.check_options(kind, set(options) - {"methods", "blocks"})
             asked.only(options.get("methods"), options.get("blocks"))
-        except ValueError as error:
-            configuration.fail((*where, "figures", kind), str(error))
 
 
 def _check_block(configuration, where, table, block):

@@ -32,11 +32,9 @@ def add_rows(configuration, where, table):
     named = asked["leaderboard"] if isinstance(asked, dict) else None
     boards = {}
     for block in table["blocks"]:
-        try:
+        with configuration.failing(*where):
             configuration.boards.check(block["protocol"], block["metric"], ())
             board = boards[block["protocol"]] = configuration.boards[block["protocol"]]
-        except (ValueError, OSError) as error:
-            configuration.fail(where, str(error))
         if not set(board.bits) & set(block["bits"]):
             ours, theirs = (", ".join(map(str, bits)) for bits in (block["bits"], board.bits))
             words = f"has no codes of {ours} bits; it has: {theirs}"

@@ -5,6 +5,7 @@ The checks are in `checks`. Nothing here imports a method or torch, so that a dr
 
 import math
 import re
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -144,6 +145,14 @@ class Configuration:
                 best, most = name, held
         return best
 
+    @contextmanager
+    def failing(self, *where):
+        """Fail at a place with the words of a ValueError or an OSError of what is done inside."""
+        try:
+            yield
+        except (ValueError, OSError) as error:
+            self.fail(where, str(error))
+
     def check_known(self, where, name, known, what):
         """Fail at a place that names something unknown; what: "protocol", …, what is named there."""
         if name not in known:
@@ -152,10 +161,8 @@ class Configuration:
 
     def check_metric(self, where, name):
         """The metric of a name and its parameter, as `metrics.resolve`; fails where it is none."""
-        try:
+        with self.failing(*where):
             return metrics.resolve(name)
-        except ValueError as error:
-            self.fail(where, str(error))
 
     # -- methods and their variants ------------------------------------------------------------------------
 
