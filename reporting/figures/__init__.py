@@ -116,12 +116,7 @@ def check_options(kind: str, names: Iterable[str]) -> None:
             raise ValueError(f"figure {kind}: unknown option {name!r}{end}")
 
 
-def draw(
-    kind: str,
-    table: Table,
-    results: Results,
-    **options,
-):
+def draw(kind: str, table: Table, results: Results, **options):
     """The figure `kind` of a table as a matplotlib Figure.
 
     options: methods and blocks, what to draw of the table, see `Table.only`, and fields of `Options` (width,

@@ -50,16 +50,13 @@ def page(views: Sequence[TableView], command: str = "") -> str:
     tables = [view.table.name for view in views]
     if twice := sorted({name for name in tables if tables.count(name) > 1}):
         raise ValueError(f"two tables of a page are named {twice[0]!r}")
-    return (
-        environment()
-        .get_template("page.html.j2")
-        .render(
-            title=views[0].table.heading if len(views) == 1 else "TieBench report",
-            command=command,
-            style=_asset("tables.css") + _asset("figures.css") + _asset("page.css"),
-            script=_asset("sorting.js") + _asset("figures.js") + _asset("page.js"),
-            **content(views),
-        )
+    template = environment().get_template("page.html.j2")
+    return template.render(
+        title=views[0].table.heading if len(views) == 1 else "TieBench report",
+        command=command,
+        style=_asset("tables.css") + _asset("figures.css") + _asset("page.css"),
+        script=_asset("sorting.js") + _asset("figures.js") + _asset("page.js"),
+        **content(views),
     )
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import quote
 
-from reporting.page.words import plain
+from reporting.page.templates import plain
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import NO_RECORD, Results, Run
 from reporting.tables.titles import LEADERBOARD

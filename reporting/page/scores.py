@@ -9,8 +9,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from reporting.page.table_view import TableView
-from reporting.page.templates import metric_words
-from reporting.page.words import equals, known, signed
+from reporting.page.templates import equals, known, metric_words, signed
 from reporting.printed.cells import Cell, Row
 from reporting.printed.marks import as_published
 from reporting.statistics import columns as statistics

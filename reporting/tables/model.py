@@ -306,9 +306,8 @@ class Table:
 
     def cell_seeds(self, method: str, runs: Mapping[int, Run]) -> list[int]:
         """The seeds that a cell is to have, given its runs: the method's, or those of the leaderboard."""
-        return (
-            sorted(runs) if any(run.from_leaderboard for run in runs.values()) else self.method_seeds(method)
-        )
+        filled = any(run.from_leaderboard for run in runs.values())
+        return sorted(runs) if filled else self.method_seeds(method)
 
     def members(self, protocol: str) -> list[str]:
         """The protocols whose runs a protocol's scores are made of: its folds, or itself."""
