@@ -146,7 +146,8 @@ def titled_panels(
 
 def beside_names(ticks: Iterable[Iterable[float]], names: Iterable[str]) -> tuple[float, float]:
     """Space in inches at the left and the right of panels with these ticks, and names beside them."""
-    return LABEL + max(map(room_for, ticks)), names_width(names) + 0.10
+    name = min(NAME, max(look.text_width(name, look.TICK_SIZE) for name in names))
+    return LABEL + max(map(room_for, ticks)), LEADER + name + HANDLE + 0.04 + 0.10
 
 
 def named_panels(
@@ -213,11 +214,6 @@ def row_titles(table: Table, methods: Iterable[str], width: float) -> dict[str, 
     return {
         method: look.shortened(table.method_title(method), 0.4 * width, look.TEXT_SIZE) for method in methods
     }
-
-
-def names_width(names: Iterable[str]) -> float:
-    """Width in inches of `names_beside`: leaders, handles and the longest of the names, within limits."""
-    return LEADER + min(NAME, max(look.text_width(name, look.TICK_SIZE) for name in names)) + HANDLE + 0.04
 
 
 def names_beside(axes: Axes, table: Table, ends: Iterable, size: tuple[float, float], panel: str) -> None:

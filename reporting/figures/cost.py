@@ -67,7 +67,9 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     """
     found = []
     named, wanted = len(options.costs) == 1, tuple(options.costs or SECONDS)
-    _check_costs(wanted)
+    for part in wanted:
+        if part not in COSTS and not re.fullmatch(f"{CANDIDATES}[0-9]+", part):
+            raise ValueError(f"there is no cost {part!r}{did_you_mean(part, [*COSTS, f'{CANDIDATES}2'])}")
     for group in table.groups:
         parts = {part: points_of(group, part, results) for part in wanted}
         scores = [score for points in parts.values() for of in points.values() for _, score in of.values()]
@@ -137,12 +139,6 @@ def _cost(run: Run, part: str) -> float | None:
 
 def _axis(part: str) -> str:
     return COSTS.get(part) or f"items within Hamming radius {part.removeprefix(CANDIDATES)}"
-
-
-def _check_costs(names: Iterable[str]) -> None:
-    for name in names:
-        if name not in COSTS and not re.fullmatch(f"{CANDIDATES}[0-9]+", name):
-            raise ValueError(f"there is no cost {name!r}{did_you_mean(name, [*COSTS, f'{CANDIDATES}2'])}")
 
 
 def front_of(table: Table, protocol: str, metric: str, points: Points) -> list[tuple[float, float]]:

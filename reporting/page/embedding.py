@@ -84,7 +84,9 @@ def inline_svg(text: str, name: str, label: str, ids: str) -> Markup:
         text,
     )
     text = re.sub(r'(<style type="text/css">)\s*\*', rf"\1#{prefix} *", text)
-    text = re.sub(r' (?:transform|points)="[^"]*"', _hundredths, text)
+    text = re.sub(
+        r' (?:transform|points)="[^"]*"', lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]), text
+    )
     text = re.sub(r' ([xy])="([\d.-]+)"', lambda found: f' {found[1]}="{_number(float(found[2]), 1)}"', text)
     # Outlines of markers, which have ids, are small.
     text = re.sub(r'<path d="([^"]*)"', lambda found: f'<path d="{_compact(found[1], 1)}"', text)
@@ -112,10 +114,6 @@ def inline_svg(text: str, name: str, label: str, ids: str) -> Markup:
         f'<svg id="{prefix}" viewBox="0 0 {width} {height}" role="img" aria-label="{label}"{own_style}>'
         f"{rest.rstrip()}"
     )
-
-
-def _hundredths(attribute: re.Match) -> str:
-    return re.sub(r"(\.\d\d)\d+", r"\1", attribute[0])
 
 
 def _number(value: float, decimals: int) -> str:

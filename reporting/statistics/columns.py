@@ -130,7 +130,8 @@ def _column(
     cells = {method: scores for method, scores in cells.items() if method in competing}
     if len(cells) < 2:
         return result
-    best = best_of({method: scores.mean for method, scores in cells.items()}, metric)
+    first = max if resolve(metric)[0].higher_is_better else min
+    best = first(cells, key=lambda method: cells[method].mean)
     result[best] |= {"best": best, "difference": 0.0, "verdict": BEST}
     pairs = len(cells) * (len(cells) - 1) // 2
     # In a fixed order of pairs, each row minus those above it: floating-point sums then repeat exactly.
@@ -157,11 +158,6 @@ def _column(
             if min(cells[method].runs, cells[best].runs) < seeds <= MOST_SEEDS:
                 result[method]["seeds_needed"] = int(seeds)
     return result
-
-
-def best_of(means: Mapping[str, float], metric: str) -> str:
-    """The method of the best mean, by the direction of the metric; of equals the first."""
-    return (max if resolve(metric)[0].higher_is_better else min)(means, key=means.__getitem__)
 
 
 def cell_marks(compared: pd.DataFrame) -> dict[tuple[str, str, str, int], str]:
