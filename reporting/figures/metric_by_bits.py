@@ -39,7 +39,8 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     found = [(part, scores) for part in parts if (scores := _scores(part, results))]
     if not found:
         raise NothingToDraw(f"table {table.name}: no run has a score, so there is no metric by bits to draw")
-    metrics = {part.metric for part, _ in found}
+    scales_differ = len({part.metric for part, _ in found}) < len(found)
+    lead = _lead(table, found) + " Each panel has its own scale." * scales_differ
     names = [[table.method_title(method) for method in scores] for _, scores in found]
     scales = [
         score_axis(score for of in scores.values() for seeds in of.values() for score in seeds)
@@ -48,23 +49,15 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     y_ticks = [ticks for _, ticks in scales]
     aside = sum(beside_names(y_ticks, itertools.chain(*names)))
     # Every code length has space for its number, and a slope is wide enough to be seen.
-    least = max(
-        1.4,
-        *(
-            (look.text_width(str(bits), look.TICK_SIZE) + 0.06) * len(g.bits)
-            for g, _ in found
-            for bits in g.bits
-        ),
+    widths = (
+        (len(of.bits), look.text_width(str(bits), look.TICK_SIZE)) for of, _ in found for bits in of.bits
     )
+    least = max(1.4, *((width + 0.06) * count for count, width in widths))
     width = options.width or (look.COLUMN if len(found) == 1 and look.COLUMN - aside >= least else look.PAGE)
     columns = 2 if len(found) > 1 and width / 2 - aside >= least else 1
     with look.styled():
         figure, panels, size = named_panels(
-            heading(
-                options,
-                TITLE,
-                _lead(table, found) + " Each panel has its own scale." * (len(metrics) < len(found)),
-            ),
+            heading(options, TITLE, lead),
             [group.title for group, _ in found],
             names,
             y_ticks,

@@ -26,6 +26,7 @@ CAPTION = (
     "1 is the same ranking. Means over seeds; methods stand in the order of their means in the first panel."
 )
 REQUIRES = {"orders": True}
+LEAD = "Scores under orders of tied items that programs use, beside the exact mean."
 
 # Mark -> what the metric is called in runs, and how it is drawn.
 MARKS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -83,9 +84,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     ]
     with look.styled():
         figure, (panels,) = sheet(
-            *heading(
-                options, TITLE, "Scores under orders of tied items that programs use, beside the exact mean."
-            ),
+            *heading(options, TITLE, LEAD),
             [Section("", len(found))],
             width=width,
             columns=columns,

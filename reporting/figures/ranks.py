@@ -43,7 +43,6 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     titles = list(row_titles(table, (found.methods[place] for place in found.order), width).values())
     left = look.MARGIN + max(look.text_width(title, look.TEXT_SIZE) for title in titles) + 0.08
     lead = f"{len(titles)} methods, {len(blocks)} tables; lines: 95% intervals over {resampled(blocks)}."
-    legend = [("", [("rank in a table", TICK | {"linestyle": "none"})])]
     with look.styled():
         figure, (panels,) = sheet(
             *heading(options, TITLE, lead),
@@ -56,24 +55,18 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
             above=0.08,
             below=0.36,
             foot=0.06,
-            legend=legend,
+            legend=[("", [("rank in a table", TICK | {"linestyle": "none"})])],
         )
         words = {"rank": "mean rank", "iqm": "IQM of scores (0: lowest, 1: best)"}
-        for index, (axes, (name, values)) in enumerate(
-            zip(panels, {"rank": found.rank, "iqm": found.iqm}.items())
-        ):
-            _panel(axes, table, name, words[name], found.methods, found.order, values)
+        for index, (axes, name) in enumerate(zip(panels, words)):
+            _panel(axes, table, name, words[name], found.methods, found.order, getattr(found, name))
             if name == "rank":
                 axes.set_xlim(0.5, len(titles) + 0.5)
                 axes.set_xticks([tick for tick in axes.get_xticks() if tick >= 1])
                 for block, ranks in zip(blocks, found.by_table):
                     for row, place in enumerate(found.order):
-                        said = {
-                            "label": block.title,
-                            "names": "rank",
-                            "values": look.point_values([[ranks[place]]]),
-                        }
-                        method = found.methods[place]
+                        method, values = found.methods[place], look.point_values([[ranks[place]]])
+                        said = {"label": block.title, "names": "rank", "values": values}
                         mark = look.Mark(f"table-{block.name}-{method}", method=method, **said)
                         axes.plot([ranks[place]], [row], **TICK, zorder=1.8, gid=mark)
             axes.set_yticks(range(len(titles)), titles if index % columns == 0 else [""] * len(titles))

@@ -139,7 +139,7 @@ def _axis(ranges: Iterable[tuple | None], width: float) -> tuple[tuple[float, fl
     low = min((entry[0] for entry in known), default=0.0)
     high = max((entry[2] for entry in known), default=1.0)
     span = max(high - low, 0.02)
-    low, high = max(0.0, low - 0.05 * span), high
+    low = max(0.0, low - 0.05 * span)
     ticks = MaxNLocator(nbins=3, steps=[1, 2, 5, 10]).tick_values(low, high)
     scale = (high - low or 0.02) / (width - VALUE)
     limits = (low, low + scale * width)

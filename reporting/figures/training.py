@@ -78,13 +78,9 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     lengths = sorted({bits for _, logs in found for _, of in logs.values() for bits, _ in of})
     colour_of = dict(zip(lengths, shades(len(lengths))))
     handles = [
-        (
-            str(bits),
-            {"color": colour_of[bits], "linewidth": 1.4, "gid": look.Mark(f"handle-{bits}", bits=bits)},
-        )
-        for bits in lengths
+        (str(bits), {"color": rgb, "linewidth": 1.4, "gid": look.Mark(f"handle-{bits}", bits=bits)})
+        for bits, rgb in colour_of.items()
     ]
-    legend = [("bits", handles)]
     sections = [Section(view.title, len(logs)) for view, logs in found]
     width, columns = sheet_width(sections, options.width)
     # Numbers of every size and sign stand beside the panels.
@@ -105,7 +101,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
             between=between,
             below=0.38,
             foot=0.0,
-            legend=legend,
+            legend=[("bits", handles)],
         )
         for (view, logs), of_section in zip(found, axes):
             for index, ((method, (steps, of)), here) in enumerate(zip(logs.items(), of_section)):
