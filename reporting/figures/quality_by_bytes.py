@@ -3,7 +3,6 @@
 import math
 import statistics
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -65,20 +64,12 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     return figure
 
 
-class _Point(NamedTuple):
-    """Of a method at a code length: bytes of an item, and means over the seeds with a score."""
-
-    size: float
-    mean: float
-    worst: float
-    best: float
-
-
-def _curves(group: Group, results: Results) -> dict[str, dict[int, _Point]]:
-    """Method -> bits, ascending -> point; without what has no score."""
+def _curves(group: Group, results: Results) -> dict[str, dict[int, tuple[float, ...]]]:
+    """Method -> bits, ascending -> bytes of an item, and the exact mean, the worst and the best order, means
+    over the seeds with a score; without what has none."""
     ranking, _ = ranking_of(group.metric)
     estimated = ranking is not None and ranking.kind.startswith("estimated")
-    result: dict[str, dict[int, _Point]] = {}
+    result: dict[str, dict[int, tuple[float, ...]]] = {}
     for method in group.methods:
         for bits in sorted(group.bits):
             values = []
@@ -89,7 +80,7 @@ def _curves(group: Group, results: Results) -> dict[str, dict[int, _Point]]:
                     ends = [number(run.metrics.get(f"{group.metric}_{end}")) for end in ("min", "max")]
                     values.append([size, score] + [score if end is None else end for end in ends])
             if values:
-                result.setdefault(method, {})[bits] = _Point(*map(statistics.fmean, zip(*values)))
+                result.setdefault(method, {})[bits] = tuple(map(statistics.fmean, zip(*values)))
     return result
 
 
@@ -100,7 +91,7 @@ def _panel(axes: Axes, table: Table, results: Results, group: Group, curves: Map
     points = [point for of in curves.values() for point in of.values()]
     values = [value for point in points for value in point[1:]]
     (low, high), ticks = score_axis([*values, *([] if level is None else [level])])
-    sizes = sorted({point.size for point in points})
+    sizes = sorted({point[0] for point in points})
     axes.set_xscale("log")
     first, last = sizes[0], sizes[-1]
     space = math.sqrt(max(last / first, 2)) ** 0.15

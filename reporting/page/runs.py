@@ -79,7 +79,7 @@ def _number(value: float | None, whole: bool = False) -> str:
 
 def _settings(runs: Iterable[dict]) -> list[dict]:
     """Distinct hyper-parameters of runs, besides seeds and code lengths, which the rows of runs have:
-    [{number, name, method, bits, values}], of a method and of all its code lengths that have them.
+    [{number, name, bits, values}], of a method and of all its code lengths that have them.
 
     Each run that has such gets the number of its own as "settings", the others None.
     """
@@ -88,16 +88,9 @@ def _settings(runs: Iterable[dict]) -> list[dict]:
         values = tuple(pair for pair in run["hyperparameters"] if pair[0] not in ("bits", "seed"))
         run["settings"] = None
         if run["status"] == "done" and values:
-            key = (run["method"], values)
             entry = found.setdefault(
-                key,
-                {
-                    "number": len(found) + 1,
-                    "name": run["name"],
-                    "method": run["method"],
-                    "bits": [],
-                    "values": values,
-                },
+                (run["method"], values),
+                {"number": len(found) + 1, "name": run["name"], "bits": [], "values": values},
             )
             entry["bits"] += [run["bits"]] * (run["bits"] not in entry["bits"])
             run["settings"] = entry["number"]

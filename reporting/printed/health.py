@@ -77,7 +77,7 @@ def frame(table: Table, results: Results) -> pd.DataFrame:
 def rows(table: Table, health: pd.DataFrame | None) -> list[dict]:
     """Rows of the printed tables, one per protocol, method and bits of the table, with means over seeds.
 
-    Each is {"protocol", "title" (of the protocol), "method", "name", "bits", "values": [(number or None,
+    Each is {"title" (of the protocol), "method", "name", "bits", "values": [(number or None,
     text), ...] of PRINTED, "collapsed": words, "" for a cell without collapsed codes}.
     """
     result: list[dict] = []
@@ -91,7 +91,6 @@ def rows(table: Table, health: pd.DataFrame | None) -> list[dict]:
             values.append((mean if known else None, f"{mean:,.{digits}f}" if known else EN_DASH))
         result.append(
             {
-                "protocol": protocol,
                 "title": table.protocol_title(protocol),
                 "method": method,
                 "name": table.method_title(method),
