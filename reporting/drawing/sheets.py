@@ -302,9 +302,6 @@ def _legend_layout(legend, width: float) -> tuple[list[tuple[int, float, str, di
     return entries, row + 1 if entries else 0
 
 
-# -- curves of all methods ------------------------------------------------------------------------
-
-
 def curve_sheet(
     table: Table,
     results: Results,

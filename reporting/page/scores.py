@@ -16,10 +16,11 @@ from reporting.statistics import columns as statistics
 from reporting.tables.model import Group, Source, Table
 from reporting.tables.runs import AS_GIVEN, Results, ScoreCell
 from reporting.tables.titles import EN_DASH, LEADERBOARD, UNCODED, family_title
+from tiebench.paired import TOO_FEW
 
 # What a mark of an open comparison says to a screen reader, by verdict.
 OPEN_WORDS = {
-    statistics.TOO_FEW: "too few runs to tell from the best",
+    TOO_FEW: "too few runs to tell from the best",
     statistics.UNDECIDED: "not decided whether it is worse than the best",
 }
 

@@ -13,17 +13,9 @@ from reporting.frames import empty_row
 from reporting.statistics.samples import Pair, against, all_pairs, sample
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
+from tiebench import paired
 from tiebench.messages import joined
 from tiebench.metrics import resolve
-from tiebench.paired import (
-    ENOUGH_RUNS,
-    LEVEL,
-    OPEN,
-    TOO_FEW,
-    Scores,
-    bootstrap_intervals,
-    seeds_needed,
-)
 
 # As of `frames.KINDS`.
 KINDS = {
@@ -47,9 +39,9 @@ KINDS = {
     "seeds_needed": "Int64",
     "verdict": "str",
 }
-# Besides TOO_FEW.
+# Besides `paired.TOO_FEW`.
 BEST, WORSE, UNDECIDED = "best", "worse", "undecided"
-MARKS = {TOO_FEW: "?s", UNDECIDED: "?"}
+MARKS = {paired.TOO_FEW: "?s", UNDECIDED: "?"}
 # More seeds than this are not planned: a difference that needs them is as small as the luck of a seed.
 MOST_SEEDS = 30
 
@@ -85,7 +77,7 @@ def comparisons(table: Table, results: Results, pairs: Mapping[tuple, Mapping] |
     `frames.tidy` does, and for runs of one column with different numbers of queries.
     """
     in_order = [cell for group in table.groups for cell in group.cells()]
-    columns: dict[tuple, dict[str, Scores]] = {}
+    columns: dict[tuple, dict[str, paired.Scores]] = {}
     for protocol, metric, method, bits in in_order:
         runs = results.cell(protocol, method, bits)
         kept = {seed: run for seed, run in runs.items() if metric in run.per_query}
@@ -108,7 +100,7 @@ def comparisons(table: Table, results: Results, pairs: Mapping[tuple, Mapping] |
 
 def _column(
     column: tuple,
-    cells: Mapping[str, Scores],
+    cells: Mapping[str, paired.Scores],
     competing: set[str],
     every: Mapping[tuple[str, str], Pair] | None,
 ) -> dict[str, dict]:
@@ -120,7 +112,7 @@ def _column(
     sizes = {len(row) for row in rows.values()}
     if len(sizes) > 1:
         raise ValueError(f"{name}: runs of one column have {' and '.join(map(str, sorted(sizes)))} queries")
-    low, high = bootstrap_intervals(np.array([*rows.values()]), name)
+    low, high = paired.bootstrap_intervals(np.array([*rows.values()]), name)
     result: dict[str, dict] = {
         method: {"queries": 0, "seeds": scores.runs, "mean": scores.mean} for method, scores in cells.items()
     }
@@ -141,7 +133,7 @@ def _column(
     for method, pair in against(every, best, others).items():
         found, p = pair.found, pair.p_adjusted
         # The best has the best mean: a difference that is tested can only be worse.
-        words = {OPEN: UNDECIDED, TOO_FEW: TOO_FEW}
+        words = {paired.OPEN: UNDECIDED, paired.TOO_FEW: paired.TOO_FEW}
         verdict = BEST if found.mean == 0 else words.get(found.verdict(p), WORSE)
         result[method] |= {
             "best": best,
@@ -154,7 +146,7 @@ def _column(
             "verdict": verdict,
         }
         if verdict in words.values():
-            seeds = seeds_needed(found, pairs)
+            seeds = paired.seeds_needed(found, pairs)
             if min(cells[method].runs, cells[best].runs) < seeds <= MOST_SEEDS:
                 result[method]["seeds_needed"] = int(seeds)
     return result
@@ -178,7 +170,7 @@ def marks_legend(compared: pd.DataFrame) -> str:
     """What the marks of `cell_marks` mean, in sentences for a reader; "" for a table without comparisons."""
     if not (compared["verdict"] != "").any():
         return ""
-    few = f"a method that varies has fewer than {ENOUGH_RUNS}"
+    few = f"a method that varies has fewer than {paired.ENOUGH_RUNS}"
     if not _tested(compared):
         return f"Too few runs to tell methods apart: {few}."
     used = set(cell_marks(compared).values())
@@ -191,10 +183,10 @@ def marks_legend(compared: pd.DataFrame) -> str:
         what = joined(sources) if sources else "these scores"
         words.append(f"?: {what} do not tell from the best of the column.")
     if used:
-        words.append(f"No mark says that two scores are equal (level {LEVEL}, Holm's correction).")
+        words.append(f"No mark says that two scores are equal (level {paired.LEVEL}, Holm's correction).")
     return " ".join(words)
 
 
 def _tested(compared: pd.DataFrame) -> bool:
     """Whether some comparison has enough runs."""
-    return not set(compared["verdict"]) <= {"", BEST, TOO_FEW}
+    return not set(compared["verdict"]) <= {"", BEST, paired.TOO_FEW}

@@ -218,9 +218,6 @@ def _range(low, high):
     return EN_DASH if low is None or high is None else f"{low.mean:.3f}{EN_DASH}{high.mean:.3f}"
 
 
-# -- what the pages are made from -----------------------------------------------------------------------
-
-
 def differences(text: str, names: Collection[str]) -> dict[str, list[tuple[str, str, str]]]:
     """Method -> (here, published, reason and effect) of its rows in docs/differences.md.
 
