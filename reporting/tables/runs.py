@@ -8,7 +8,7 @@ import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from reporting.tables.titles import LEADERBOARD
 
@@ -170,13 +170,6 @@ def other_fingerprint(name: str, ours: Mapping[str, str], theirs: Mapping[str, s
     return ""
 
 
-class SeedsOfCells(Protocol):
-    """What results ask of their table: `Table` imports this module, so it is named by what it does."""
-
-    def cell_seeds(self, method: str, runs: Mapping[int, Run]) -> list[int]:
-        """The seeds that a method's cell is to have, in order."""
-
-
 @dataclass(frozen=True)
 class Results:
     """What was measured of a table.
@@ -189,8 +182,8 @@ class Results:
     uncoded: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, table: SeedsOfCells, runs: Iterable[Run], uncoded: Mapping | None = None) -> "Results":
-        """Results of the runs of a table, in any order.
+    def of(cls, table: Any, runs: Iterable[Run], uncoded: Mapping | None = None) -> "Results":
+        """Results of the runs of a `Table`, whose module imports this one, in any order.
 
         Runs of other seeds than the method's are left out, but those from the leaderboard: they have the
         seeds that they were made with, ascending.
@@ -215,11 +208,6 @@ class Results:
         scores = {seed: run.score(metric) for seed, run in self.cell(protocol, method, bits).items()}
         return {seed: score for seed, score in scores.items() if score is not None}
 
-    def tuning(self, cell: RunCell, known: Tuning | None) -> Tuning:
-        """The tuning of a cell: as its runs bring it, or as the table says, `known`, or as given."""
-        brought = (run.tuning for run in self.cell(*cell).values() if run.tuning is not None)
-        return next(brought, None) or known or Tuning(1, AS_GIVEN)
-
     def mean_range(
         self, protocol: str, metric: str, method: str, bits: int
     ) -> tuple[float, float, float] | None:
@@ -233,7 +221,7 @@ class Results:
         low, middle, high = (statistics.mean(of[seed] for seed in seeds) for of in found)
         return low, middle, high
 
-    def outcomes(self, table: SeedsOfCells, cell: ScoreCell) -> dict[int, tuple[float | None, str, str]]:
+    def outcomes(self, table: Any, cell: ScoreCell) -> dict[int, tuple[float | None, str, str]]:
         """{seed: `Run.outcome`} of the seeds that a cell of a table is to have."""
         protocol, metric, method, bits = cell
         runs = self.cell(protocol, method, bits)
