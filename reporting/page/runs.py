@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from reporting.page.templates import plain
 from reporting.tables.model import Group, Table
-from reporting.tables.runs import NO_RECORD, Results, Run
+from reporting.tables.runs import KEY, NO_RECORD, Results, Run
 from reporting.tables.titles import LEADERBOARD
 
 
@@ -43,13 +43,9 @@ def _row(table: Table, run: Run, asking: Sequence[Group]) -> dict:
     folder = ""
     if status == "done" and not run.folds:  # the runs of folds are in folders of their own
         folder = "/".join(quote(str(part), safe="") for part in ("runs", *run.cell, run.seed))
-    return {
-        "protocol": run.protocol,
+    return {key: getattr(run, key) for key in KEY} | {
         "title": asking[0].title,
-        "method": run.method,
         "name": table.method_title(run.method),
-        "bits": run.bits,
-        "seed": run.seed,
         "here": not run.from_leaderboard,
         "status": status,
         "reason": reason,
