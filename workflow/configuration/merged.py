@@ -118,9 +118,8 @@ class Configuration:
         """Raise ConfigurationError that names the value's file and keys. where: the keys, section first."""
         section, *rest = where
         own = self.overrides.get(section)
-        of_entries = section in checks.SECTIONS
         overridden = section in self.overrides
-        if of_entries and rest and isinstance(own, dict):
+        if section in checks.SECTIONS and rest and isinstance(own, dict):
             overridden = any(str(name) == rest[0] for name in own)
         if overridden:
             file, keys = self._given_by(where), where
