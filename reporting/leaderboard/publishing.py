@@ -196,9 +196,6 @@ def _is_shown(name: str, own: str) -> bool:
     return entry in ALSO
 
 
-# -- the files of a protocol ----------------------------------------------------------------------
-
-
 def _files(
     protocol: str, parts: Sequence[_Part], old: leaderboard.Board | None, tables: list[str]
 ) -> tuple[dict[str, str], dict]:

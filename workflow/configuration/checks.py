@@ -83,9 +83,6 @@ def _listed(value):
     return value if isinstance(value, list) else [value]
 
 
-# -- general settings, datasets, networks, protocols -------------------------------------------------------
-
-
 def _check_general(configuration):
     for name in configuration["report"]:
         configuration.check_known(("report",), name, configuration["tables"], "table")
@@ -193,9 +190,6 @@ def _check_codes_of(configuration, name, entry):
         )
 
 
-# -- methods -----------------------------------------------------------------------------------------------
-
-
 def _check_method(configuration, name, entry):
     if name == UNCODED:
         configuration.fail(("methods", name), "this name is taken: it is the row of the features themselves")
@@ -251,9 +245,6 @@ def _check_class(configuration, name, stem):
         message = f"{stem} is itself a variant: name its class, {known}, and repeat its settings"
         configuration.fail(where, message)
     configuration.check_known(where, stem, files, "method")
-
-
-# -- published scores and claims ---------------------------------------------------------------------------
 
 
 def _check_source(configuration, section, name, entry):
@@ -324,9 +315,6 @@ def _names_in(claim):
     for key in ("where", "left", "right"):
         for what in ("protocol", "metric", "method"):
             yield (key, what), what, _listed(claim.get(key, {}).get(what, []))
-
-
-# -- tables ------------------------------------------------------------------------------------------------
 
 
 def _check_table(configuration, name, table):
