@@ -86,8 +86,7 @@ class Boards:
             raise ValueError(f"the leaderboard of {protocol} has no {metric}{did_you_mean(metric, known)}")
         for length in bits:
             if length not in board.bits:
-                listed = ", ".join(map(str, board.bits))
-                words = f"codes of {length} bits; it has: {listed}"
+                words = f"codes of {length} bits; it has: {', '.join(map(str, board.bits))}"
                 raise ValueError(f"the leaderboard of {protocol} has no {words}")
 
     def model(

@@ -463,8 +463,8 @@ def test_bounds_are_a_group_of_their_own_outside_of_all_comparisons():
     assert frames.wide(frame, table_of(with_bound))["method"].tolist()[-1] == "onehot"
     # Though it is higher than all.
     assert marks.ranked(frame, table_of(with_bound)) == marks.ranked(without, table_of(plain))
-    compared = columns.comparisons(*model_of(with_bound, records + bound), 50)
-    alone = columns.comparisons(*model_of(plain, records), 50)
+    compared = columns.comparisons(*model_of(with_bound, records + bound))
+    alone = columns.comparisons(*model_of(plain, records))
     of_bound = compared[compared["method"] == "onehot"]
     assert compared[compared["method"] != "onehot"].reset_index(drop=True).equals(alone)
     assert set(of_bound["verdict"]) == set(of_bound["best"]) == {""}
@@ -481,8 +481,3 @@ def test_a_table_of_two_protocols_leaves_the_other_columns_of_the_features_empty
     text, typeset = texts(of, tidy(of, [], uncoded={"nus_wide": {"ap": 0.25}}))
     assert r"\emph{Uncoded features (cosine)} &  & 0.250 \\" in typeset
     assert text.count("*Uncoded features") == 1
-
-
-def test_a_score_of_features_that_is_not_finite_is_refused():
-    with pytest.raises(ValueError, match="uncoded features of digits: ap is nan"):
-        tidy(table(), [], uncoded={"digits": {"ap": math.nan}})
