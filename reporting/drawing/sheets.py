@@ -175,8 +175,9 @@ def named_panels(
         )
     body = max(least, PITCH * (max(map(len, names)) + 0.5))
     lines = [look.wrapped(title, panel + right, look.TEXT_SIZE) for title in titles]
+    title, lead = texts
     inches: dict[str, float] = {"width": width, "body": body, "between": left + right, "below": below}
-    figure, panels = titled_panels(*texts, lines, columns=columns, left=left, right=right, **inches)
+    figure, panels = titled_panels(title, lead, lines, columns=columns, left=left, right=right, **inches)
     return figure, panels, (panel, body)
 
 
