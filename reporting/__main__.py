@@ -25,7 +25,6 @@ results/<table>.json, its CSV files and the runs in results/runs.
 
 
 def parser() -> Parser:
-    """The parser of all commands."""
     top = Parser(
         prog="python -m reporting",
         description="Figures, tables and pages from published results.",
@@ -52,7 +51,8 @@ def parser() -> Parser:
     one.add_argument("--metric", type=word, help="with --leaderboard (default: the protocol's first)")
     one.add_argument("--bits", type=_lengths, metavar="A,B", help="with --leaderboard (default: all)")
     one.add_argument("--format", choices=FORMATS, default="md", help="md (default), tex or csv")
-    one.add_argument("--digits", type=_digits, default=3, help="decimals of scores in md and tex (default 3)")
+    words = "decimals of scores in md and tex, 1 to 17 (default 3)"
+    one.add_argument("--digits", type=int, choices=range(1, 18), default=3, metavar="N", help=words)
     _selection(one)
     one.add_argument(
         "--output", metavar="FILE", type=Writes(), help="file to write (default: standard output)"
@@ -166,17 +166,7 @@ def _lengths(text: str) -> list[int]:
     return [int(name) for name in names(text)]
 
 
-_lengths.__name__ = "list of numbers"
-
-
-def _digits(text: str) -> int:
-    digits = int(text)
-    if not 1 <= digits <= 17:
-        raise ValueError
-    return digits
-
-
-_digits.__name__ = "number from 1 to 17"  # argparse names it in its message
+_lengths.__name__ = "list of numbers"  # argparse names it in its message
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -250,7 +240,7 @@ def _figure(options: argparse.Namespace) -> None:
     from tiebench import figure_style
     from tiebench.messages import did_you_mean
 
-    figures.describe(options.kind)  # an unknown kind, before anything is read
+    needs = figures.describe(options.kind).needs  # an unknown kind is told before anything is read
     target = Path(options.output or Path(options.results, "figures", f"{options.kind}_{options.table}.pdf"))
     if (kind := target.suffix.removeprefix(".")) not in figure_style.KINDS:
         raise ValueError(f"{target}: unknown kind of file{did_you_mean(kind, figure_style.KINDS)}")
@@ -263,7 +253,7 @@ def _figure(options: argparse.Namespace) -> None:
     given = {"width": options.width, "font_size": options.font_size, "title": options.title}
     given |= {"methods": options.methods, "blocks": options.blocks}
     given = {name: value for name, value in given.items() if value is not None}
-    drawn = published.figure(found, options.kind, **given)
+    drawn = figures.draw(options.kind, found.table, found.results(needs), **given)
     figure_style.save(drawn, target)
     print(target)
 

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from reporting.tables.model import Group, Table
-from reporting.tables.runs import Results, Run, ScoreCell, collapsed_runs
+from reporting.tables.runs import AS_GIVEN, Results, Run, ScoreCell, Tuning, collapsed_runs
 from reporting.tables.titles import LEADERBOARD, UNCODED
 from tiebench.paired import CONFIDENCE
 
@@ -74,7 +74,7 @@ def tidy(table: Table, results: Results) -> pd.DataFrame:
     `results.uncoded` makes the mean of rows of the method "uncoded" and status "uncoded", without seeds, one
     per column and after the methods' rows.
 
-    Raises ValueError for an unknown published source, and for a score that is not finite.
+    Raises ValueError for a score that is not finite.
     """
     printed = table.published_values
     rows = []
@@ -84,7 +84,8 @@ def tidy(table: Table, results: Results) -> pd.DataFrame:
             here = results.cell(protocol, method, bits)
             outcomes = results.outcomes(table, cell)
             scores = [score for score, _, _ in outcomes.values() if score is not None]
-            tuning = results.tuning((protocol, method, bits), table.tunings.get((protocol, method, bits)))
+            brought = next((run.tuning for run in here.values() if run.tuning is not None), None)
+            tuning = brought or table.tunings.get((protocol, method, bits)) or Tuning(1, AS_GIVEN)
             collapsed, sees = collapsed_runs(here.values()), table.sees(method, protocol)
             mean, std, low, high = t_interval(scores) if scores else (math.nan,) * 4
             value = printed[cell][0] if cell in printed else math.nan
@@ -111,18 +112,11 @@ def tidy(table: Table, results: Results) -> pd.DataFrame:
                 }
             )
         score = results.uncoded.get(group.protocol, {}).get(group.metric)
-        rows += [] if score is None else _uncoded_rows(table, group, float(score))
+        if score is not None:
+            row = empty_row(KINDS) | {"table": table.name, "protocol": group.protocol, "metric": group.metric}
+            row |= {"method": UNCODED, "mean": score, "status": UNCODED}
+            rows += [row | {"bits": bits} for bits in group.bits]
     return pd.DataFrame(rows, columns=list(KINDS)).astype(KINDS)
-
-
-def _uncoded_rows(table: Table, group: Group, score: float) -> list[dict]:
-    if not math.isfinite(score):
-        raise ValueError(
-            f"uncoded features of {group.protocol}: {group.metric} is {score}, not a finite number"
-        )
-    row = empty_row(KINDS) | {"table": table.name, "protocol": group.protocol, "metric": group.metric}
-    row |= {"method": UNCODED, "mean": score, "status": UNCODED}
-    return [row | {"bits": bits} for bits in group.bits]
 
 
 def empty_row(kinds: Mapping[str, str]) -> dict[str, Any]:

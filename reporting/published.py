@@ -23,8 +23,6 @@ from tiebench.files import reading_result
 from tiebench.messages import one_line
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from reporting.page.table_view import TableView
 
 
@@ -113,18 +111,6 @@ def select(
 
 def _of(frame: pd.DataFrame, cells: set) -> pd.DataFrame:
     return frame[[row in cells for row in rows_of(frame)]].reset_index(drop=True)
-
-
-# -- figures and page -----------------------------------------------------------------------------
-
-
-def figure(published: Published, kind: str, **options) -> "Figure":
-    """A figure of a published table as a matplotlib Figure; options replace those of the configuration.
-
-    Raises ValueError as `figures.draw` does.
-    """
-    results = published.results(figures.describe(kind).needs)
-    return figures.draw(kind, published.table, results, **options)
 
 
 def view(

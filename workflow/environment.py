@@ -30,7 +30,6 @@ def pins():
 
 
 def conda_environment():
-    """Text of environment.yml."""
     return HEADER.format(python=PYTHON) + "".join(
         f'      - "{pin.replace(chr(34), chr(39))}"\n' for pin in pins()
     )

@@ -13,7 +13,6 @@ def given_configfiles(workflow):
 
 
 def given_config(workflow):
-    """What --config says, a dict."""
     return workflow.config_settings.config or {}
 
 

@@ -3,17 +3,8 @@
 import itertools
 from collections.abc import Callable, Mapping
 
+from reporting.claims import tested
 from reporting.claims.cells import ClaimCells, as_list
-from reporting.claims.tested import (
-    AGAINST,
-    FOR,
-    LOST,
-    NOT_REPRODUCED,
-    NOT_TESTED,
-    OPEN,
-    REPRODUCED,
-    UNDECIDED,
-)
 from reporting.tables.runs import ScoreCell
 from tiebench.messages import joined
 
@@ -63,12 +54,12 @@ def _counted(
 
     summary: with {} for how many are; rule: what `least` is, in words.
     """
-    held, unknown = (sum(f["outcome"] == o for f in figures) for o in (FOR, OPEN))
-    verdict = UNDECIDED
+    held, unknown = (sum(f["outcome"] == o for f in figures) for o in (tested.FOR, tested.OPEN))
+    verdict = tested.UNDECIDED
     if figures and held >= least:
-        verdict = REPRODUCED
+        verdict = tested.REPRODUCED
     elif held + unknown < least:
-        verdict = NOT_REPRODUCED
+        verdict = tested.NOT_REPRODUCED
     share = f"{held} of {len(figures)}" + (f" ({held / len(figures):.0%})" if figures else "")
     words = summary.format(share) + (f", and {unknown} are without runs" if unknown else "")
     if absent := cells.absent(as_list((claim.get("where") or {}).get("methods", ()))):
@@ -80,12 +71,12 @@ def _overlapping(one: Range, two: Range) -> tuple[float, float, str, str]:
     (_, _, left), (right, _, _) = sorted((one, two), key=lambda found: found[1])
     overlap = left >= right
     reason = "the ranges overlap" if overlap else "the ranges do not overlap"
-    return left, right, FOR if overlap else AGAINST, reason
+    return left, right, tested.FOR if overlap else tested.AGAINST, reason
 
 
 def _narrowing(one: Range, two: Range) -> tuple[float, float, str, str]:
     left, right = one[2] - one[0], two[2] - two[0]
-    return left, right, FOR if left > right else AGAINST, "width of the range"
+    return left, right, tested.FOR if left > right else tested.AGAINST, "width of the range"
 
 
 def _figure(
@@ -95,8 +86,8 @@ def _figure(
     decide: Callable[[Range, Range], tuple[float, float, str, str]],
 ) -> dict:
     """A figure that no test decides. decide: ranges of a pair of cells -> left, right, outcome, reason."""
-    plain: dict = {"words": words} | dict.fromkeys(("left", "right", "difference", *NOT_TESTED))
-    plain |= dict.fromkeys(LOST, "")
+    plain: dict = {"words": words} | dict.fromkeys(("left", "right", "difference", *tested.NOT_TESTED))
+    plain |= dict.fromkeys(tested.LOST, "")
     known = []
     for protocol, metric, method, bits in pair:
         found = cells.results.mean_range(protocol, metric, method, bits)
@@ -104,7 +95,7 @@ def _figure(
             names = (metric, f"{metric}_min", f"{metric}_max")
             reasons = (cells.sample((protocol, name, method, bits))[1] for name in names)
             otherwise = f"{cells.title(method)}, {bits} bits: no seed has all three scores"
-            return plain | {"outcome": OPEN, "reason": next(filter(None, reasons), otherwise)}
+            return plain | {"outcome": tested.OPEN, "reason": next(filter(None, reasons), otherwise)}
         known.append(found)
     left, right, outcome, reason = decide(*known)
     numbers = {"left": left, "right": right, "difference": left - right}

@@ -68,18 +68,9 @@ def judge(claims_files: Iterable[Mapping], table: Table, results: Results) -> li
                     cells.place(*part) for part in dict.fromkeys(cell[:2] for cell in cells.cells)
                 )
                 elsewhere = f"stated for {stated}, tried here on {here}"
-            result.append(
-                {
-                    "id": claim["id"],
-                    "claim": claim["claim"],
-                    "source": file["source"],
-                    "of": claim["of"],
-                    "verdict": verdict,
-                    "summary": summary,
-                    "elsewhere": elsewhere,
-                    "figures": figures,
-                }
-            )
+            said = {key: claim[key] for key in ("id", "claim", "of")} | {"source": file["source"]}
+            found = {"verdict": verdict, "summary": summary, "elsewhere": elsewhere, "figures": figures}
+            result.append(said | found)
     return result
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.collections import Collection
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Annotation, Text
@@ -22,22 +21,7 @@ from reporting.records.training_logs import number
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results, Run
 from reporting.tables.titles import family_title
-from tiebench.figure_style import (
-    COLUMN,
-    MARGIN,
-    MUTED,
-    STYLE,
-    SURFACE,
-    TEXT_SIZE,
-    TICK_SIZE,
-    Mark,
-    blank,
-    styled,
-    text_width,
-    tick_text,
-    ticks_between,
-    wrapped,
-)
+from tiebench import figure_style as look
 
 # Space in inches for the label of a y axis.
 LABEL = 0.30
@@ -47,13 +31,12 @@ LEAST = 0.1
 # Length in inches of a line in a legend, and how wide lines are.
 HANDLE = 0.27
 LINE = {"linewidth": 1.1}
+# Sizes of ticks and grids in points, where a figure has none of its own.
+TICKS: dict[str, Any] = {"length": 3.5, "width": 0.8, "pad": 3.5, "labelsize": 8.0, "grid_linewidth": 0.8}
 # Marks the text of a figure without anything else.
 NOTHING = "nothing-to-draw"
 # Behind text, so that no grid line crosses it.
-BEHIND = {"facecolor": SURFACE, "edgecolor": "none", "pad": 0.6}
-
-
-# -- what is drawn of a table ---------------------------------------------------------------------
+BEHIND = {"facecolor": look.SURFACE, "edgecolor": "none", "pad": 0.6}
 
 
 def views(table: Table) -> list[Group]:
@@ -85,9 +68,6 @@ def mean_curve(runs: Iterable[Run], *names: str) -> dict[float, tuple[float, ...
     return {at: tuple(map(statistics.fmean, zip(*found[at]))) for at in sorted(found)}
 
 
-# -- legends and axes -----------------------------------------------------------------------------
-
-
 def method_legend(table: Table, methods: Iterable[str]) -> list[tuple[str, list[tuple[str, dict]]]]:
     """Methods as a legend, in the order of the table's rows.
 
@@ -100,7 +80,7 @@ def method_legend(table: Table, methods: Iterable[str]) -> list[tuple[str, list[
             title = family_title(table.family(method))
             if not result or result[-1][0] != title:
                 result.append((title, []))
-            handle = {"gid": Mark(f"handle-{method}", method=method)} | method_style(table, method)
+            handle = {"gid": look.Mark(f"handle-{method}", method=method)} | method_style(table, method)
             result[-1][1].append((table.method_title(method), handle))
     return result
 
@@ -116,7 +96,7 @@ def log_ticks(low: float, high: float, most: int = 6) -> list[float]:
 
 def room_for(ticks: Iterable[float]) -> float:
     """Width in inches of ticks of a y axis and their numbers."""
-    return 0.10 + max((text_width(tick_text(tick), TICK_SIZE) for tick in ticks), default=0.0)
+    return 0.10 + max((look.text_width(look.tick_text(tick), look.TICK_SIZE) for tick in ticks), default=0.0)
 
 
 def score_axis(scores: Iterable[float]) -> tuple[tuple[float, float], list[float]]:
@@ -131,7 +111,7 @@ def score_axis(scores: Iterable[float]) -> tuple[tuple[float, float], list[float
         bottom = min(max((low + high) / 2 - LEAST / 2, 0.0), 1.0 - LEAST)
         low, high = min(low, bottom), max(high, bottom + LEAST)
     margin = 0.06 * (high - low)
-    return (low - margin, high + margin), ticks_between(low - margin, high + margin, 6)
+    return (low - margin, high + margin), look.ticks_between(low - margin, high + margin, 6)
 
 
 def spread_out(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
@@ -146,9 +126,6 @@ def spread_out(wanted: Sequence[float], gap: float, low: float, high: float) -> 
     return (np.minimum(np.maximum(flat, low), top) + steps).tolist()
 
 
-# -- options of all figures -----------------------------------------------------------------------
-
-
 class NothingToDraw(ValueError):
     """The runs have nothing that a figure shows; the message says what is missing."""
 
@@ -159,14 +136,14 @@ def draw_scaled(draw: Callable, table: Table, results: Results, options) -> Figu
     A figure is laid out for text of 8 points. For another size it is laid out on a larger or smaller sheet
     and everything on it is scaled, lines and markers too.
     """
-    factor = options.font_size / TEXT_SIZE
+    factor = options.font_size / look.TEXT_SIZE
     width = None if options.width is None else options.width / factor
     if width is not None and width < WIDTHS[0]:
         raise ValueError(
             f"figure option width must be at least {WIDTHS[0] * factor:.3g} inches at a font_size of "
             f"{options.font_size:g}, not {options.width:g}"
         )
-    figure = draw(table, results, replace(options, width=width, font_size=TEXT_SIZE))
+    figure = draw(table, results, replace(options, width=width, font_size=look.TEXT_SIZE))
     if not isinstance(figure, Figure):
         raise TypeError(f"{draw.__module__}.draw must return a matplotlib Figure, not {figure!r}")
     return figure if factor == 1 else scaled(figure, factor)
@@ -174,23 +151,13 @@ def draw_scaled(draw: Callable, table: Table, results: Results, options) -> Figu
 
 def scaled(figure: Figure, factor: float) -> Figure:
     """A figure made larger by `factor` with everything on it, in place; returns it."""
-    with styled():
+    with look.styled():
         figure.set_size_inches(*(factor * figure.get_size_inches()))
         in_ticks: set[Artist] = set()
         for axes in figure.axes:
             for axis in (axes.xaxis, axes.yaxis):
-                how = axis.get_tick_params()
-                sizes = {
-                    "length": how.get("length", 3.5),
-                    "width": how.get("width", 0.8),
-                    "pad": how.get("pad", 3.5),
-                    "labelsize": how.get("labelsize", STYLE["font.size"]),
-                    "grid_linewidth": how.get("grid_linewidth", 0.8),
-                }
-                if isinstance(sizes["labelsize"], str):
-                    sizes["labelsize"] = FontProperties(size=sizes["labelsize"]).get_size_in_points()
-                scaled_up: dict[str, Any] = {name: factor * value for name, value in sizes.items()}
-                axis.set_tick_params(**scaled_up)
+                sizes = TICKS | axis.get_tick_params()
+                axis.set_tick_params(**{name: factor * sizes[name] for name in TICKS})
                 axis.labelpad *= factor
                 in_ticks.update(
                     artist for tick in axis.get_major_ticks() for artist in (tick, *tick.get_children())
@@ -232,17 +199,17 @@ def heading(options, title: str, lead: str = "") -> tuple[str, str]:
 
 def message(text: str) -> Figure:
     """A figure that only says why there is nothing to draw; its text has the gid NOTHING."""
-    with styled():
-        lines = wrapped(text, COLUMN - 2 * MARGIN, TEXT_SIZE)
-        height = 0.145 * len(lines) + 2 * MARGIN
-        figure = blank(COLUMN, height)
+    with look.styled():
+        lines = look.wrapped(text, look.COLUMN - 2 * look.MARGIN, look.TEXT_SIZE)
+        height = 0.145 * len(lines) + 2 * look.MARGIN
+        figure = look.blank(look.COLUMN, height)
         figure.text(
-            MARGIN / COLUMN,
-            1 - MARGIN / height,
+            look.MARGIN / look.COLUMN,
+            1 - look.MARGIN / height,
             "\n".join(lines),
-            size=TEXT_SIZE,
+            size=look.TEXT_SIZE,
             va="top",
-            color=MUTED,
+            color=look.MUTED,
             gid=NOTHING,
         )
     return figure

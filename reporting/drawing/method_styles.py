@@ -5,14 +5,15 @@ import functools
 import hashlib
 import itertools
 import math
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import matplotlib
+import numpy as np
+from matplotlib.colors import to_hex, to_rgb
 
 from reporting.tables.model import Style, Table
-from tiebench.figure_style import SURFACE
+from tiebench import figure_style as look
 
 # Lengths of strokes and gaps in line widths; () is a solid line.
 SOLID, LONG, SHORT, DOTTED, MIXED = (), (6.0, 1.5), (3.0, 1.3), (1.0, 1.2), (5.0, 1.3, 1.0, 1.3)
@@ -60,6 +61,21 @@ PALETTE = (
 # Distances of two methods' colours in Oklab, in which black and white are 1 apart: at least, and wanted where
 # there are colours enough.
 APART, WELL_APART = 0.075, 0.16
+# Linear sRGB to the cones of an eye, and the cube roots of these to Oklab.
+CONES = np.array(
+    [
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ]
+)
+OKLAB = np.array(
+    [
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ]
+)
 # What WCAG 2.2, 1.4.11, asks of graphics.
 CONTRAST = 3.0
 
@@ -78,7 +94,7 @@ def method_styles(table: Table) -> dict[str, Style]:
     """
     methods = dict.fromkeys([*table.methods, *table.styles])
     said = {method: table.style(method) for method in methods}
-    found = _completed(tuple((method, _hex(of.colour), of.marker) for method, of in said.items()))
+    found = _completed(tuple((method, of.colour, of.marker) for method, of in said.items()))
     return {
         method: replace(
             said[method], colour=colour, marker=marker, filled=filled, dashes=DASHES[marker][not filled]
@@ -96,7 +112,7 @@ def _completed(wanted: tuple[tuple[str, str | None, str | None], ...]) -> dict[s
     colours: dict[str, str] = {}
     for method, given, _ in wanted:
         if given:
-            colours[method] = _shade(given, colours.values())
+            colours[method] = _shade(given.upper(), colours.values())
     for method, given, _ in wanted:
         if not given:
             colours[method] = _free_colour(method, colours.values())
@@ -121,15 +137,15 @@ def method_style(table: Table, method: str, size: float = 4.2) -> dict:
         "linestyle": (0, dashes) if dashes else "solid",
         "marker": marker,
         "markersize": round(size * {"D": 0.85, "s": 0.95, "X": 1.3, "P": 1.3, "*": 1.6}.get(marker, 1.1), 3),
-        "markerfacecolor": rgb if filled else SURFACE,
-        "markeredgecolor": SURFACE if filled else rgb,
+        "markerfacecolor": rgb if filled else look.SURFACE,
+        "markeredgecolor": look.SURFACE if filled else rgb,
         "markeredgewidth": 0.4 if filled else 0.9,
     }
 
 
 def colour(table: Table, method: str) -> str:
     """The colour of a method, "#RRGGBB", the same in all figures of a table."""
-    return _styles_of(table)[method].colour or SURFACE
+    return _styles_of(table)[method].colour or look.SURFACE
 
 
 def _styles_of(table: Table) -> Mapping[str, Style]:
@@ -143,36 +159,15 @@ def _digest(method: str) -> int:
     return int.from_bytes(hashlib.sha256(method.encode()).digest()[:4], "big")
 
 
-def _hex(rgb: object) -> str | None:
-    return rgb.upper() if isinstance(rgb, str) and re.fullmatch("#[0-9A-Fa-f]{6}", rgb) else None
-
-
-def _channels(rgb: str) -> list[float]:
-    return [int(rgb[start : start + 2], 16) / 255 for start in (1, 3, 5)]
-
-
 def _linear(rgb: str) -> list[float]:
     """Channels of a colour without the gamma of sRGB, 0 to 1."""
-    return [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in _channels(rgb)]
+    return [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(rgb)]
 
 
 @functools.cache
 def _oklab(rgb: str) -> tuple[float, ...]:
     """A colour in Oklab (Ottosson, 2020), where equal distances look about equally different."""
-    red, green, blue = _linear(rgb)
-    long, middle, short = (
-        math.cbrt(weights[0] * red + weights[1] * green + weights[2] * blue)
-        for weights in (
-            (0.4122214708, 0.5363325363, 0.0514459929),
-            (0.2119034982, 0.6806995451, 0.1073969566),
-            (0.0883024619, 0.2817188376, 0.6299787005),
-        )
-    )
-    return (
-        0.2104542553 * long + 0.7936177850 * middle - 0.0040720468 * short,
-        1.9779984951 * long - 2.4285922050 * middle + 0.4505937099 * short,
-        0.0259040371 * long + 0.7827717662 * middle - 0.8086757660 * short,
-    )
+    return tuple(OKLAB @ np.cbrt(CONES @ _linear(rgb)))
 
 
 def _distance(rgb: str, others: Iterable[str]) -> float:
@@ -185,9 +180,9 @@ def _shade(rgb: str, taken: Iterable[str]) -> str:
     taken = list(taken)
     if rgb not in taken:
         return rgb
-    hue, light, saturation = colorsys.rgb_to_hls(*_channels(rgb))
+    hue, light, saturation = colorsys.rgb_to_hls(*to_rgb(rgb))
     shades = [_from_hls(hue, level / 100, saturation) for level in range(18, 76, 2)]
-    shades.sort(key=lambda shade: abs(colorsys.rgb_to_hls(*_channels(shade))[1] - light))
+    shades.sort(key=lambda shade: abs(colorsys.rgb_to_hls(*to_rgb(shade))[1] - light))
     return next((s for s in shades if _distance(s, taken) >= APART), None) or _farthest(shades, taken)
 
 
@@ -199,7 +194,7 @@ def _free_colour(method: str, taken: Iterable[str]) -> str:
         if _distance(rgb, taken) >= apart:
             return rgb
     hues = [_from_hls(hue / 36, light, 0.6) for hue in range(36) for light in (0.25, 0.35, 0.45)]
-    return _farthest([rgb for rgb in hues if contrast(rgb, SURFACE) >= CONTRAST], taken)
+    return _farthest([rgb for rgb in hues if contrast(rgb, look.SURFACE) >= CONTRAST], taken)
 
 
 def luminance(rgb: str) -> float:
@@ -220,7 +215,7 @@ def _farthest(colours: Iterable[str], taken: Iterable[str]) -> str:
 
 
 def _from_hls(hue: float, light: float, saturation: float) -> str:
-    return "#" + "".join(f"{round(part * 255):02X}" for part in colorsys.hls_to_rgb(hue, light, saturation))
+    return to_hex(colorsys.hls_to_rgb(hue, light, saturation)).upper()
 
 
 def _free_shape(first: int, keep: bool, taken: set) -> tuple[str, bool]:
@@ -243,4 +238,4 @@ def shades(count: int) -> list[str]:
     """
     viridis = matplotlib.colormaps["viridis"]
     steps = [0.75 * (1 - index / max(1, count - 1)) for index in range(count)] if count > 1 else [0.3]
-    return [matplotlib.colors.to_hex(viridis(step)).upper() for step in steps]
+    return [to_hex(viridis(step)).upper() for step in steps]

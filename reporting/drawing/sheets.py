@@ -27,26 +27,7 @@ from reporting.drawing.method_styles import method_style
 from reporting.drawing.options import Options
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
-from tiebench.figure_style import (
-    COLUMN,
-    HEADING_SIZE,
-    INK,
-    MARGIN,
-    MUTED,
-    PAGE,
-    TEXT_SIZE,
-    TICK_SIZE,
-    TITLE_SIZE,
-    Mark,
-    blank,
-    point_values,
-    shortened,
-    style_axes,
-    styled,
-    text_width,
-    ticks_between,
-    wrapped,
-)
+from tiebench import figure_style as look
 
 # In inches: from one name beside a panel to the next, of the widest name, and from the panel to the names.
 PITCH, NAME, LEADER = 0.135, 1.5, 0.16
@@ -70,7 +51,7 @@ def sheet_width(sections: Sequence[Section], width: float | None = None) -> tupl
     """
     columns = min(MAX_COLUMNS, max(section.panels for section in sections))
     if width is None:
-        return (PAGE if columns > 1 else COLUMN), columns
+        return (look.PAGE if columns > 1 else look.COLUMN), columns
     return width, min(columns, max(1, int((width - BESIDE) // PANEL)))
 
 
@@ -96,34 +77,36 @@ def sheet(
     panels; `between` panels; `above` and `below` each of them for its title and its ticks; `foot`, below the
     last row of a section, for the label of its x axis. Panels fill rows of `columns`.
     """
-    inner = width - 2 * MARGIN
-    texts = [(line, TITLE_SIZE, "bold", 0.19) for line in wrapped(title, inner, TITLE_SIZE, "bold")]
-    texts += [(line, TEXT_SIZE, "normal", 0.145) for line in wrapped(lead, inner, TEXT_SIZE)]
+    inner = width - 2 * look.MARGIN
+    texts = [
+        (line, look.TITLE_SIZE, "bold", 0.19) for line in look.wrapped(title, inner, look.TITLE_SIZE, "bold")
+    ]
+    texts += [(line, look.TEXT_SIZE, "normal", 0.145) for line in look.wrapped(lead, inner, look.TEXT_SIZE)]
     entries, legend_rows = _legend_layout(legend, inner)
-    heads = [wrapped(section.heading, inner, HEADING_SIZE, "bold") for section in sections]
+    heads = [look.wrapped(section.heading, inner, look.HEADING_SIZE, "bold") for section in sections]
     height = 0.06 + sum(step for *_, step in texts) + 0.165 * legend_rows + (0.08 if legend_rows else 0.03)
     for section, head in zip(sections, heads):
         height += 0.16 * len(head) + (0.06 if head else 0) + foot
         height += _rows(section, columns) * (above + body + below)
 
-    figure = blank(width, height)
+    figure = look.blank(width, height)
 
     def write(x, top, text, **how):
-        figure.text(x / width, 1 - top / height, text, **{"va": "top", "color": INK} | how)
+        figure.text(x / width, 1 - top / height, text, **{"va": "top", "color": look.INK} | how)
 
     top = 0.06
     for line, size, weight, step in texts:
-        write(MARGIN, top, line, size=size, weight=weight)
+        write(look.MARGIN, top, line, size=size, weight=weight)
         top += step
     top += 0.03
     for row, x, text, style in entries:
         middle = top + 0.165 * row + 0.08
         if style is None:
-            write(x, middle, text, size=7.5, va="center_baseline", color=MUTED)
+            write(x, middle, text, size=7.5, va="center_baseline", color=look.MUTED)
             continue
         figure.add_artist(_handle(x / width, 1 - middle / height, HANDLE / width, style))
         handle = style.get("gid")
-        name = Mark(f"{handle}-name", **handle.attributes) if isinstance(handle, Mark) else None
+        name = look.Mark(f"{handle}-name", **handle.attributes) if isinstance(handle, look.Mark) else None
         write(x + HANDLE + 0.05, middle, text, size=7.5, va="center_baseline", gid=name)
     top += 0.165 * legend_rows + (0.05 if legend_rows else 0)
 
@@ -132,7 +115,7 @@ def sheet(
     for section, head in zip(sections, heads):
         top += 0.06 if head else 0
         for line in head:
-            write(MARGIN, top, line, size=HEADING_SIZE, weight="bold")
+            write(look.MARGIN, top, line, size=look.HEADING_SIZE, weight="bold")
             top += 0.16
         axes = []
         for index in range(section.panels):
@@ -157,13 +140,14 @@ def titled_panels(
     above = 0.09 + 0.14 * max(map(len, titles))
     figure, (panels,) = sheet(title, lead, [Section("", len(titles))], above=above, foot=0.0, **inches)
     for axes, lines in zip(panels, titles):
-        axes.set_title("\n".join(lines), size=TEXT_SIZE, pad=4, loc="left", color=INK)
+        axes.set_title("\n".join(lines), size=look.TEXT_SIZE, pad=4, loc="left", color=look.INK)
     return figure, panels
 
 
 def beside_names(ticks: Iterable[Iterable[float]], names: Iterable[str]) -> tuple[float, float]:
     """Space in inches at the left and the right of panels with these ticks, and names beside them."""
-    return LABEL + max(map(room_for, ticks)), names_width(names) + 0.10
+    name = min(NAME, max(look.text_width(name, look.TICK_SIZE) for name in names))
+    return LABEL + max(map(room_for, ticks)), LEADER + name + HANDLE + 0.04 + 0.10
 
 
 def named_panels(
@@ -190,7 +174,7 @@ def named_panels(
             f"a width of {width:g} leaves no room between axis and names: it takes {need:.1f} inches"
         )
     body = max(least, PITCH * (max(map(len, names)) + 0.5))
-    lines = [wrapped(title, panel + right, TEXT_SIZE) for title in titles]
+    lines = [look.wrapped(title, panel + right, look.TEXT_SIZE) for title in titles]
     title, lead = texts
     inches: dict[str, float] = {"width": width, "body": body, "between": left + right, "below": below}
     figure, panels = titled_panels(title, lead, lines, columns=columns, left=left, right=right, **inches)
@@ -216,10 +200,10 @@ def lines_of_seeds(
         points = [(step, statistics.fmean(of[step]), min(of[step]), max(of[step])) for step in sorted(of)]
         spans = [(x[step], low, high) for step, _, low, high in points if len(of[step]) > 1]
         if spans:
-            ranges = Mark(f"range-{panel}-{method}", method=method)
+            ranges = look.Mark(f"range-{panel}-{method}", method=method)
             axes.vlines(*zip(*spans), color=style["color"], linewidth=0.7, zorder=1.9, gid=ranges)
         places = [(x[step], mean) for step, mean, _, _ in points]
-        line = Mark(f"line-{panel}-{method}", method=method, values=point_values(points))
+        line = look.Mark(f"line-{panel}-{method}", method=method, values=look.point_values(points))
         axes.plot(*zip(*places), **LINE | style, clip_on=False, gid=line)
         ends.append((places[-1], method, max(of) == max(x)))
     names_beside(axes, table, ends, size, panel)
@@ -227,12 +211,9 @@ def lines_of_seeds(
 
 def row_titles(table: Table, methods: Iterable[str], width: float) -> dict[str, str]:
     """Method -> its title beside a row of a figure `width` inches wide, cut where it takes too much room."""
-    return {method: shortened(table.method_title(method), 0.4 * width, TEXT_SIZE) for method in methods}
-
-
-def names_width(names: Iterable[str]) -> float:
-    """Width in inches of `names_beside`: leaders, handles and the longest of the names, within limits."""
-    return LEADER + min(NAME, max(text_width(name, TICK_SIZE) for name in names)) + HANDLE + 0.04
+    return {
+        method: look.shortened(table.method_title(method), 0.4 * width, look.TEXT_SIZE) for method in methods
+    }
 
 
 def names_beside(axes: Axes, table: Table, ends: Iterable, size: tuple[float, float], panel: str) -> None:
@@ -253,7 +234,7 @@ def names_beside(axes: Axes, table: Table, ends: Iterable, size: tuple[float, fl
         style = method_style(table, method, 3.8)
         how: dict[str, Any] = {"transform": axes.transAxes, "clip_on": False}
         leading, handle, name = (
-            Mark(f"{part}-{panel}-{method}", method=method) for part in ("leader", "handle", "name")
+            look.Mark(f"{part}-{panel}-{method}", method=method) for part in ("leader", "handle", "name")
         )
         if reaches:
             thin = how | {"color": style["color"], "linewidth": 0.5, "gid": leading}
@@ -262,10 +243,10 @@ def names_beside(axes: Axes, table: Table, ends: Iterable, size: tuple[float, fl
         axes.text(
             start + (HANDLE + 0.04) / width,
             y,
-            shortened(table.method_title(method), NAME, TICK_SIZE),
-            size=TICK_SIZE,
+            look.shortened(table.method_title(method), NAME, look.TICK_SIZE),
+            size=look.TICK_SIZE,
             va="center_baseline",
-            color=INK,
+            color=look.INK,
             transform=axes.transAxes,
             gid=name,
         )
@@ -279,10 +260,10 @@ def label_axes(axes: Sequence[Axes], columns: int, x: str, y: Mapping | str) -> 
     how: dict[str, Any] = dict(y) if isinstance(y, Mapping) else {"text": y}
     for index, panel in enumerate(axes):
         if index + columns >= len(axes):
-            panel.set_xlabel(x, size=TEXT_SIZE, labelpad=2)
+            panel.set_xlabel(x, size=look.TEXT_SIZE, labelpad=2)
         if index % columns == 0:
             # Mathematics is set smaller than text of the same size looks.
-            panel.set_ylabel(how["text"], size=TEXT_SIZE + ("parse_math" in how), labelpad=3)
+            panel.set_ylabel(how["text"], size=look.TEXT_SIZE + ("parse_math" in how), labelpad=3)
             panel.yaxis.label.set_parse_math(how.get("parse_math", False))
 
 
@@ -301,27 +282,24 @@ def _legend_layout(legend, width: float) -> tuple[list[tuple[int, float, str, di
     A group that does not fit in a row begins the next one.
     """
     entries: list[tuple[int, float, str, dict | None]] = []
-    row, x = 0, MARGIN
+    row, x = 0, look.MARGIN
     for name, items in legend:
-        label = text_width(name, 7.5) + 0.10 if name else 0.0
-        named = [(shortened(text, width - HANDLE - 0.05 - label, 7.5), style) for text, style in items]
-        widths = [HANDLE + 0.05 + text_width(text, 7.5) + 0.14 for text, _ in named]
-        if x > MARGIN and x + label + sum(widths) - 0.14 > MARGIN + width:
-            row, x = row + 1, MARGIN
+        label = look.text_width(name, 7.5) + 0.10 if name else 0.0
+        named = [(look.shortened(text, width - HANDLE - 0.05 - label, 7.5), style) for text, style in items]
+        widths = [HANDLE + 0.05 + look.text_width(text, 7.5) + 0.14 for text, _ in named]
+        if x > look.MARGIN and x + label + sum(widths) - 0.14 > look.MARGIN + width:
+            row, x = row + 1, look.MARGIN
         if name:
             entries.append((row, x, name, None))
-        start = MARGIN + label
+        start = look.MARGIN + label
         x += label
         for (text, style), step in zip(named, widths):
-            if x > start and x + step - 0.14 > MARGIN + width:
+            if x > start and x + step - 0.14 > look.MARGIN + width:
                 row, x = row + 1, start
             entries.append((row, x, text, style))
             x += step
         x += 0.10
     return entries, row + 1 if entries else 0
-
-
-# -- curves of all methods ------------------------------------------------------------------------
 
 
 def curve_sheet(
@@ -362,7 +340,7 @@ def curve_sheet(
     sections = [Section(view.title, len(entries)) for view, entries in of_view.items()]
     width, columns = sheet_width(sections, options.width)
     body = {1: 2.2, 2: 2.2, 3: 1.75}.get(columns, 1.5)
-    with styled():
+    with look.styled():
         figure, axes = sheet(
             *heading(options, title, lead),
             sections,
@@ -402,11 +380,11 @@ def _curves(
         axes.set_xlim(-0.02, 1.02)
         x_ticks = [0, 0.5, 1]
     axes.set_ylim(-0.02 * top, 1.02 * top)
-    style_axes(axes, x_ticks, ticks_between(0, top, 5))
-    axes.set_title(f"{bits} bits", size=TEXT_SIZE, pad=4, loc="left", color=INK)
+    look.style_axes(axes, x_ticks, look.ticks_between(0, top, 5))
+    axes.set_title(f"{bits} bits", size=look.TEXT_SIZE, pad=4, loc="left", color=look.INK)
     panel = f"{view.title}, {bits} bits"
     axes.set_gid(
-        Mark(f"panel-{view.protocol}-{bits}", bits=bits, panel=panel, names=f"{labels[0]};{labels[1]}")
+        look.Mark(f"panel-{view.protocol}-{bits}", bits=bits, panel=panel, names=f"{labels[0]};{labels[1]}")
     )
     for method, (x, y) in lines.items():
         # Markers at equal ways along each line, elsewhere on every line, lest they cover each other.
@@ -417,5 +395,7 @@ def _curves(
             **LINE | method_style(table, method, 3.4),
             markevery=(start, 0.22) if len(x) > 1 else None,
             clip_on=False,
-            gid=Mark(f"line-{view.protocol}-{bits}-{method}", method=method, values=point_values(zip(x, y))),
+            gid=look.Mark(
+                f"line-{view.protocol}-{bits}-{method}", method=method, values=look.point_values(zip(x, y))
+            ),
         )

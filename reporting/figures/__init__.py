@@ -3,7 +3,7 @@
 A file is found by itself. It defines
 
 * `TITLE`, `CAPTION`: plain text for the page that shows the figure (AP_T and NDCG_T get subscripts);
-* `NEEDS`: what it reads of the runs besides scores and curves, some of "training" and "per_query";
+* `NEEDS` (optional): what it reads of the runs besides scores and curves, some of "training", "per_query";
 * `REQUIRES` (optional): which tables it applies to, see `applicable`;
 * `draw(table, results, options)`: a matplotlib Figure.
 
@@ -11,10 +11,11 @@ TITLE, CAPTION, NEEDS and REQUIRES are literals: they are read without importing
 loads matplotlib until something is drawn.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 from reporting.drawing.options import Options
 from reporting.records.marked import collapsed_methods, filled_methods
@@ -72,33 +73,26 @@ def applicable(table: Table) -> list[str]:
             columns.setdefault((group.protocol, group.metric, bits), set()).update(group.methods)
     if not columns:
         return []
-    metrics = {metric for _, metric, _ in columns}
-    everywhere = len(set.intersection(*columns.values()))
-
-    unseen = {table.is_unseen(protocol) for protocol, _, _ in columns}
-    sizes = len(set(table.training_sizes().values()))
-    ranges = any(map(has_range, metrics))
-    protocols = len({protocol for protocol, _, _ in columns})
+    protocols, metrics, _ = map(set, zip(*columns))
     higher = all(resolve(metric)[0].higher_is_better for metric in metrics)
-    ordered = any((found := ranking_of(metric)[0]) and found.kind in ORDERS for metric in metrics)
-
-    def suits(requires: Mapping) -> bool:
-        return (
-            bool(metrics & set(requires.get("metrics", metrics)))
-            and (ranges or not requires.get("ranges"))
-            and len(columns) >= requires.get("columns", 1)
-            and ("protocols" not in requires or (protocols >= requires["protocols"] and higher))
-            and everywhere >= requires.get("methods", 0)
-            and (len(unseen) == 2 or not requires.get("unseen"))
-            and sizes >= requires.get("training_sizes", 0)
-            and (ordered or not requires.get("orders"))
-        )
-
-    return [name for name in names() if suits(describe(name).requires)]
+    rankings = [ranking for metric in metrics if (ranking := ranking_of(metric)[0])]
+    suits: dict[str, Callable[[Any], bool]] = {
+        "metrics": lambda some: not metrics.isdisjoint(some),
+        "ranges": lambda _: any(map(has_range, metrics)),
+        "columns": lambda least: len(columns) >= least,
+        "protocols": lambda least: len(protocols) >= least and higher,
+        "methods": lambda least: len(set.intersection(*columns.values())) >= least,
+        "unseen": lambda _: len(set(map(table.is_unseen, protocols))) == 2,
+        "training_sizes": lambda least: len(set(table.training_sizes().values())) >= least,
+        "orders": lambda _: any(ranking.kind in ORDERS for ranking in rankings),
+    }
+    return [
+        name for name in names() if all(suits[key](asked) for key, asked in describe(name).requires.items())
+    ]
 
 
 def has_range(metric: str) -> bool:
-    """Whether runs have scores of a metric in the worst and in the best order of ties: `Results.ranges`."""
+    """Whether runs have scores of a metric in the worst and in the best order of ties."""
     return ranking_of(metric)[0] is None and resolve(metric)[0].has_range
 
 
@@ -116,12 +110,7 @@ def check_options(kind: str, names: Iterable[str]) -> None:
             raise ValueError(f"figure {kind}: unknown option {name!r}{end}")
 
 
-def draw(
-    kind: str,
-    table: Table,
-    results: Results,
-    **options,
-):
+def draw(kind: str, table: Table, results: Results, **options):
     """The figure `kind` of a table as a matplotlib Figure.
 
     options: methods and blocks, what to draw of the table, see `Table.only`, and fields of `Options` (width,

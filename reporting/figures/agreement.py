@@ -4,13 +4,13 @@ import itertools
 
 from matplotlib.figure import Figure
 
-from reporting.drawing.axes import NothingToDraw, heading
+from reporting.drawing.axes import NothingToDraw
 from reporting.drawing.matrices import Square, matrix
 from reporting.drawing.options import DEFAULT, Options
 from reporting.statistics.summary import LEAST_METHODS, agreement, blocks_of
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
-from tiebench.figure_style import PAGE, Mark, point_values
+from tiebench import figure_style as look
 from tiebench.paired import LEVEL
 
 TITLE = "Agreement of orders"
@@ -19,7 +19,6 @@ CAPTION = (
     "1 is the same order, 0 none in common, −1 the reverse. An order is that of means over code lengths. "
     "Bold: p < 0.05 by itself; among so many pairs some are by chance. Grey: fewer than six common methods."
 )
-NEEDS = ()
 REQUIRES = {"protocols": 3, "methods": 2}
 
 
@@ -38,18 +37,12 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
         one, other = places[row], places[column]
         if pair := found.get((min(one, other), max(one, other))):
             tau, p, _ = pair
-            mark = Mark(
+            mark = look.Mark(
                 f"cell-{blocks[one].name}-{blocks[other].name}",
                 label=f"{blocks[one].title} and {blocks[other].title}",
-                values=point_values([pair]),
+                values=look.point_values([pair]),
             )
             squares[row, column] = Square(tau, mark, f"{tau:.2f}".replace("-", "−"), p < LEVEL)
-    return matrix(
-        heading(
-            options, TITLE, "Kendall's τ-b of the methods that two tables share; bold: p < 0.05, uncorrected."
-        ),
-        [blocks[place].title for place in places],
-        squares,
-        options.width or PAGE,
-        {"panel": "τ-b", "names": "τ-b;p;methods"},
-    )
+    lead = "Kendall's τ-b of the methods that two tables share; bold: p < 0.05, uncorrected."
+    titles = [blocks[place].title for place in places]
+    return matrix(options, (TITLE, lead), titles, squares, panel="τ-b", names="τ-b;p;methods")

@@ -25,20 +25,7 @@ from reporting.drawing.sheets import Section, label_axes, sheet
 from reporting.records.training_logs import number
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results, Run
-from tiebench.figure_style import (
-    FRONT,
-    INK,
-    MUTED,
-    PAGE,
-    TICK_SIZE,
-    Mark,
-    metric_name,
-    metric_text,
-    point_values,
-    style_axes,
-    styled,
-    text_width,
-)
+from tiebench import figure_style as look
 from tiebench.messages import did_you_mean
 from tiebench.metrics import resolve
 
@@ -52,7 +39,6 @@ CAPTION = (
     "and more than zero seconds. They are of the machines that the runs were made on, which are listed with "
     "the runs."
 )
-NEEDS = ()
 
 # Where a number may stand beside its point: right, left, above, below, and between these.
 SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (0.9, 0.9), (-0.9, 0.9), (0.9, -0.9), (-0.9, -0.9))
@@ -81,7 +67,9 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     """
     found = []
     named, wanted = len(options.costs) == 1, tuple(options.costs or SECONDS)
-    _check_costs(wanted)
+    for part in wanted:
+        if part not in COSTS and not re.fullmatch(f"{CANDIDATES}[0-9]+", part):
+            raise ValueError(f"there is no cost {part!r}{did_you_mean(part, [*COSTS, f'{CANDIDATES}2'])}")
     for group in table.groups:
         parts = {part: points_of(group, part, results) for part in wanted}
         scores = [score for points in parts.values() for of in points.values() for _, score in of.values()]
@@ -92,11 +80,11 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
             f"table {table.name}: no run has a score and seconds, so there is no cost to draw"
         )
     drawn = {method for _, parts, _ in found for points in parts.values() for method in points}
-    width = options.width or PAGE
+    width = options.width or look.PAGE
     # Training and encoding stand one below the other on a narrow sheet.
     columns = min(2, len(wanted)) if width >= NARROW else 1
     rows = -(-len(wanted) // columns)
-    with styled():
+    with look.styled():
         figure, axes = sheet(
             *heading(
                 options,
@@ -119,7 +107,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
                 texts = {m: table.method_title(m) for m in parts[part]} if options.costs else {}
                 _panel(panel, table, group, part, parts[part], scale, texts, every=named)
                 beside = place % columns > 0
-                label_axes([panel], 1, _axis(part), "" if beside else metric_text(group.metric))
+                label_axes([panel], 1, _axis(part), "" if beside else look.metric_text(group.metric))
                 if beside:
                     panel.set_yticklabels([])
     return figure
@@ -151,12 +139,6 @@ def _cost(run: Run, part: str) -> float | None:
 
 def _axis(part: str) -> str:
     return COSTS.get(part) or f"items within Hamming radius {part.removeprefix(CANDIDATES)}"
-
-
-def _check_costs(names: Iterable[str]) -> None:
-    for name in names:
-        if name not in COSTS and not re.fullmatch(f"{CANDIDATES}[0-9]+", name):
-            raise ValueError(f"there is no cost {name!r}{did_you_mean(name, [*COSTS, f'{CANDIDATES}2'])}")
 
 
 def front_of(table: Table, protocol: str, metric: str, points: Points) -> list[tuple[float, float]]:
@@ -191,14 +173,14 @@ def _panel(
 ) -> None:
     """every: whether all points have names, else, if there are names, those of the front."""
     name, protocol = f"{part}-{group.protocol}-{group.metric}", group.protocol
-    said = f"bits;{_axis(part)};{metric_name(group.metric)}"
-    axes.set_gid(Mark(f"panel-{name}", panel=group.title, names=said))
+    said = f"bits;{_axis(part)};{look.metric_name(group.metric)}"
+    axes.set_gid(look.Mark(f"panel-{name}", panel=group.title, names=said))
     limits, ticks = scale
     axes.set_ylim(*limits)
     found = [point for of in points.values() for point in of.values()]
     if not found:
-        style_axes(axes, [], ticks)
-        axes.text(0.5, 0.5, "no seconds", ha="center", color=MUTED, transform=axes.transAxes)
+        look.style_axes(axes, [], ticks)
+        axes.text(0.5, 0.5, "no seconds", ha="center", color=look.MUTED, transform=axes.transAxes)
         return
     low, high = min(seconds for seconds, _ in found), max(seconds for seconds, _ in found)
     # A tenth of the axis at either side, and more than one number on it.
@@ -206,26 +188,26 @@ def _panel(
     axes.set_xscale("log")
     axes.set_xlim(low / aside, high * aside)
     lengths = sorted({float(bits) for of in points.values() for bits in of})
-    style_axes(axes, lengths if part == "bits" else log_ticks(low / aside, high * aside), ticks)
+    look.style_axes(axes, lengths if part == "bits" else log_ticks(low / aside, high * aside), ticks)
     best = front_of(table, protocol, group.metric, points)
     if best:
         axes.plot(
             [seconds for seconds, _ in best] + [high * aside],
             [score for _, score in best] + [best[-1][1]],
             drawstyle="steps-post",
-            color=FRONT,
+            color=look.FRONT,
             linewidth=2.4,
             solid_capstyle="butt",
             zorder=1.5,
             gid=f"frontier-{name}",
         )
     for method, of in points.items():
-        values = point_values((bits, *point) for bits, point in of.items())
-        line = Mark(f"line-{name}-{method}", method=method, values=values)
+        values = look.point_values((bits, *point) for bits, point in of.items())
+        line = look.Mark(f"line-{name}-{method}", method=method, values=values)
         axes.plot(*zip(*of.values()), **LINE | method_style(table, method, 2.9), gid=line)
         seconds, score = of[max(of)]
         style = method_style(table, method, 4.6)
-        longest = Mark(f"longest-{name}-{method}", method=method)
+        longest = look.Mark(f"longest-{name}-{method}", method=method)
         axes.plot([seconds], [score], **style, zorder=2.2, gid=longest)
     # Where not all texts fit, the best of the cheapest come first, then the best.
     order = sorted(points, key=lambda method: points[method][max(points[method])][1], reverse=True)
@@ -256,7 +238,7 @@ def _texts(axes: Axes, points: Points, name: str, texts: Mapping[str, str]) -> N
         of = points[method]
         bits = max(of)
         x, y = places[method][list(of).index(bits)]
-        half_width, half_height = text_width(text, TICK_SIZE) / 2 + 0.01, 0.045
+        half_width, half_height = look.text_width(text, look.TICK_SIZE) / 2 + 0.01, 0.045
         for sideways, upwards in SIDES:
             middle_x, middle_y = x + sideways * (half_width + 0.05), y + upwards * (half_height + 0.05)
             box = (
@@ -275,9 +257,9 @@ def _texts(axes: Axes, points: Points, name: str, texts: Mapping[str, str]) -> N
                     textcoords="offset points",
                     ha="center",
                     va="center_baseline",
-                    size=TICK_SIZE,
-                    color=INK,
-                    gid=Mark(f"name-{name}-{method}", method=method),
+                    size=look.TICK_SIZE,
+                    color=look.INK,
+                    gid=look.Mark(f"name-{name}-{method}", method=method),
                 )
                 break
 

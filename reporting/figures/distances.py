@@ -9,17 +9,7 @@ from reporting.drawing.options import DEFAULT, Options
 from reporting.drawing.sheets import Section, label_axes, sheet, sheet_width
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
-from tiebench.figure_style import (
-    INK,
-    TEXT_SIZE,
-    TICK_SIZE,
-    Mark,
-    point_values,
-    shortened,
-    style_axes,
-    styled,
-    ticks_between,
-)
+from tiebench import figure_style as look
 
 TITLE = "Distances of relevant and irrelevant pairs"
 CAPTION = (
@@ -29,14 +19,13 @@ CAPTION = (
     "that they share, 1 where they are alike, 0 where a threshold parts them. One code length per "
     "protocol is shown, the middle one of the table (of an even number, the longer)."
 )
-NEEDS = ()
 
 
 def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     """Shares of relevant and of irrelevant pairs at each Hamming distance: a panel per method.
 
-    For each protocol the middle one of its bits (the longer of two) for which any run has the curves. Means
-    over the seeds that have them. The number in a panel is sum_d min(relevant_d, irrelevant_d).
+    Of a protocol the middle one of the bits for which any run has the curves; the number in a panel is
+    sum_d min(relevant_d, irrelevant_d).
 
     Artists can be found by their gid: "relevant-<protocol>-<bits>-<method>" and "irrelevant-...".
 
@@ -49,7 +38,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     width, columns = sheet_width(sections, options.width)
     between, left = 0.36, 0.5
     panel = (width - left - 0.12 - between * (columns - 1)) / columns
-    with styled():
+    with look.styled():
         figure, axes = sheet(
             *heading(
                 options,
@@ -67,10 +56,10 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
             for (method, both), here in zip(shares.items(), of_section):
                 name = f"{view.protocol}-{bits}-{method}"
                 where = f"{view.title}, {bits} bits"
-                here.set_gid(Mark(f"panel-{name}", method=method, bits=bits, panel=where))
+                here.set_gid(look.Mark(f"panel-{name}", method=method, bits=bits, panel=where))
                 _panel(here, name, colour(table, method), both)
-                title = shortened(table.method_title(method), panel, TEXT_SIZE)
-                here.set_title(title, size=TEXT_SIZE, pad=4, loc="left", color=INK)
+                title = look.shortened(table.method_title(method), panel, look.TEXT_SIZE)
+                here.set_title(title, size=look.TEXT_SIZE, pad=4, loc="left", color=look.INK)
             label_axes(of_section, columns, "distance", "share of pairs")
     return figure
 
@@ -99,26 +88,28 @@ def _panel(axes: Axes, name: str, rgb: str, both) -> None:
     axes.set_xlim(edges[0], edges[-1])
     # Space above the bars for the number.
     axes.set_ylim(0, 1.3 * high or 1.0)
-    style_axes(
-        axes, ticks_between(0, len(relevant) - 1, 4, whole=True), ticks_between(0, 1.1 * high or 1.0, 2)
+    look.style_axes(
+        axes,
+        look.ticks_between(0, len(relevant) - 1, 4, whole=True),
+        look.ticks_between(0, 1.1 * high or 1.0, 2),
     )
     axes.grid(visible=False)
     # Pale enough for the line to be seen on the darkest of the colours.
     filled, line = (
-        Mark(f"{which}-{name}", names=f"distance;{which}", values=point_values(enumerate(shares)))
+        look.Mark(f"{which}-{name}", names=f"distance;{which}", values=look.point_values(enumerate(shares)))
         for which, shares in (("relevant", relevant), ("irrelevant", irrelevant))
     )
     axes.stairs(relevant, edges, fill=True, color=rgb, alpha=0.6, linewidth=0, gid=filled)
-    axes.stairs(irrelevant, edges, color=INK, linewidth=0.8, gid=line)
+    axes.stairs(irrelevant, edges, color=look.INK, linewidth=0.8, gid=line)
     shared = sum(map(min, relevant, irrelevant))
     axes.text(
         0.98,
         0.98,
         f"{shared:.2f}",
-        size=TICK_SIZE,
+        size=look.TICK_SIZE,
         ha="right",
         va="top",
-        color=INK,
+        color=look.INK,
         bbox=BEHIND,
         transform=axes.transAxes,
     )

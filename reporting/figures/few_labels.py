@@ -7,7 +7,7 @@ from reporting.drawing.options import DEFAULT, Options
 from reporting.drawing.sheets import label_axes, lines_of_seeds, named_panels
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
-from tiebench.figure_style import COLUMN, Mark, metric_name, metric_text, style_axes, styled
+from tiebench import figure_style as look
 
 TITLE = "Few labels"
 CAPTION = (
@@ -16,7 +16,6 @@ CAPTION = (
     "seed to the highest. The horizontal axis is logarithmic. Names stand in the order of the scores of "
     "the largest training set. Higher is better."
 )
-NEEDS = ()
 REQUIRES = {"training_sizes": 2}
 
 
@@ -39,13 +38,13 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
         score_axis(score for of in lines.values() for seeds in of.values() for score in seeds)
         for lines in found.values()
     ]
-    with styled():
+    with look.styled():
         figure, panels, size = named_panels(
             heading(options, TITLE, "Mean over seeds; thin upright lines: lowest to highest seed."),
             [f"{bits} bits" for _, bits in found],
             [[table.method_title(method) for method in lines] for lines in found.values()],
             [ticks for _, ticks in scales],
-            width=options.width or 1.5 * COLUMN,
+            width=options.width or 1.5 * look.COLUMN,
             least=2.2,
             below=0.42,
         )
@@ -59,10 +58,10 @@ def _panel(axes, table: Table, column, lines, sizes, scale, size) -> None:
     axes.set_xscale("log")
     axes.set_xlim(sizes[0] / 1.3, sizes[-1] * 1.3)
     axes.set_ylim(*limits)
-    style_axes(axes, sizes, ticks)
+    look.style_axes(axes, sizes, ticks)
     axes.grid(visible=False, axis="x")
-    label_axes([axes], 1, "training items per class", metric_text(metric))
-    names = f"training items per class;{metric_name(metric)};lowest seed;highest seed"
+    label_axes([axes], 1, "training items per class", look.metric_text(metric))
+    names = f"training items per class;{look.metric_name(metric)};lowest seed;highest seed"
     panel = f"{metric}-{bits}"
-    axes.set_gid(Mark(f"panel-{panel}", bits=bits, panel=f"{bits} bits", names=names))
+    axes.set_gid(look.Mark(f"panel-{panel}", bits=bits, panel=f"{bits} bits", names=names))
     lines_of_seeds(axes, table, panel, lines, {of: of for of in sizes}, size)

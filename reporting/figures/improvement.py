@@ -5,13 +5,13 @@ import itertools
 import numpy as np
 from matplotlib.figure import Figure
 
-from reporting.drawing.axes import NothingToDraw, heading
+from reporting.drawing.axes import NothingToDraw
 from reporting.drawing.matrices import Square, matrix
 from reporting.drawing.options import DEFAULT, Options
 from reporting.statistics.summary import LEAST_TABLES, blocks_of, improvement
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
-from tiebench.figure_style import PAGE, Mark, point_values
+from tiebench import figure_style as look
 
 TITLE = "Win probabilities"
 CAPTION = (
@@ -43,9 +43,9 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     for row, column in itertools.product(range(len(order)), repeat=2):
         at = order[row], order[column]
         if not np.isnan(probability[at]):
-            values = point_values([(probability[at], found.p[at], found.tables[at])])
+            values = look.point_values([(probability[at], found.p[at], found.tables[at])])
             gid = f"cell-{methods[row]}-{methods[column]}"
-            mark = Mark(gid, method=methods[row], label=titles[column], values=values)
+            mark = look.Mark(gid, method=methods[row], label=titles[column], values=values)
             text = "+" if found.above[at] else "−" if found.above.T[at] else ""
             squares[row, column] = Square(2 * float(probability[at]) - 1, mark, text)
     lead = (
@@ -53,10 +53,4 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
         f"{LEAST_TABLES} or more of each pair."
     )
     names = "probability that it is above;p;tables"
-    return matrix(
-        heading(options, TITLE, lead),
-        titles,
-        squares,
-        options.width or PAGE,
-        {"panel": "above", "names": names},
-    )
+    return matrix(options, (TITLE, lead), titles, squares, panel="above", names=names)

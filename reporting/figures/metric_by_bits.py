@@ -13,17 +13,7 @@ from reporting.drawing.sheets import beside_names, label_axes, lines_of_seeds, n
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
 from reporting.tables.titles import BOUND, family_title
-from tiebench.figure_style import (
-    COLUMN,
-    PAGE,
-    TICK_SIZE,
-    Mark,
-    metric_name,
-    metric_text,
-    style_axes,
-    styled,
-    text_width,
-)
+from tiebench import figure_style as look
 
 TITLE = "Score by code length"
 CAPTION = (
@@ -31,7 +21,6 @@ CAPTION = (
     "the lowest seed to the highest. Code lengths stand at equal steps. Names stand in the order of the "
     "scores at the longest codes. Higher is better."
 )
-NEEDS = ()
 
 # Lines of a panel that can be told apart.
 MOST = 12
@@ -41,8 +30,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     """The metric of each block against bits: a panel per block, a line per method with its name at its end.
     A block of many methods has several panels, each of whole families.
 
-    Markers are means over the seeds that have a score, thin upright lines run from the lowest of these to
-    the highest. Artists can be found by their gid: "line-<protocol>-<metric>-<method>" and likewise
+    Artists can be found by their gid: "line-<protocol>-<metric>-<method>" and likewise
     "range-..." (a LineCollection; of the bits with several seeds).
 
     Raises NothingToDraw where no record has a score.
@@ -51,7 +39,8 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     found = [(part, scores) for part in parts if (scores := _scores(part, results))]
     if not found:
         raise NothingToDraw(f"table {table.name}: no run has a score, so there is no metric by bits to draw")
-    metrics = {part.metric for part, _ in found}
+    scales_differ = len({part.metric for part, _ in found}) < len(found)
+    lead = _lead(table, found) + " Each panel has its own scale." * scales_differ
     names = [[table.method_title(method) for method in scores] for _, scores in found]
     scales = [
         score_axis(score for of in scores.values() for seeds in of.values() for score in seeds)
@@ -60,18 +49,15 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     y_ticks = [ticks for _, ticks in scales]
     aside = sum(beside_names(y_ticks, itertools.chain(*names)))
     # Every code length has space for its number, and a slope is wide enough to be seen.
-    least = max(
-        1.4, *((text_width(str(bits), TICK_SIZE) + 0.06) * len(g.bits) for g, _ in found for bits in g.bits)
+    widths = (
+        (len(of.bits), look.text_width(str(bits), look.TICK_SIZE)) for of, _ in found for bits in of.bits
     )
-    width = options.width or (COLUMN if len(found) == 1 and COLUMN - aside >= least else PAGE)
+    least = max(1.4, *((width + 0.06) * count for count, width in widths))
+    width = options.width or (look.COLUMN if len(found) == 1 and look.COLUMN - aside >= least else look.PAGE)
     columns = 2 if len(found) > 1 and width / 2 - aside >= least else 1
-    with styled():
+    with look.styled():
         figure, panels, size = named_panels(
-            heading(
-                options,
-                TITLE,
-                _lead(table, found) + " Each panel has its own scale." * (len(metrics) < len(found)),
-            ),
+            heading(options, TITLE, lead),
             [group.title for group, _ in found],
             names,
             y_ticks,
@@ -129,12 +115,12 @@ def _panel(
     limits, ticks = scale
     axes.set_xlim(-0.35, len(lengths) - 0.65)
     axes.set_ylim(*limits)
-    style_axes(axes, range(len(lengths)), ticks)
+    look.style_axes(axes, range(len(lengths)), ticks)
     axes.set_xticklabels([str(bits) for bits in lengths])
     axes.grid(visible=False, axis="x")
-    label_axes([axes], 1, "bits", metric_text(group.metric))
+    label_axes([axes], 1, "bits", look.metric_text(group.metric))
     panel = f"{group.protocol}-{group.metric}"
-    names = f"bits;{metric_name(group.metric)};lowest seed;highest seed"
+    names = f"bits;{look.metric_name(group.metric)};lowest seed;highest seed"
     # Panels of one block have other methods.
-    axes.set_gid(Mark(f"panel-{panel}-{next(iter(scores))}", panel=group.title, names=names))
+    axes.set_gid(look.Mark(f"panel-{panel}-{next(iter(scores))}", panel=group.title, names=names))
     lines_of_seeds(axes, table, panel, scores, {bits: place for place, bits in enumerate(lengths)}, size)

@@ -14,19 +14,7 @@ from reporting.drawing.options import DEFAULT, Options
 from reporting.drawing.sheets import PITCH, Section, row_titles, sheet, sheet_width
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
-from tiebench.figure_style import (
-    FRONT,
-    GRID,
-    INK,
-    MARGIN,
-    SURFACE,
-    TEXT_SIZE,
-    TICK_SIZE,
-    style_axes,
-    styled,
-    text_width,
-    wrapped,
-)
+from tiebench import figure_style as look
 from tiebench.metrics import ORDERS, label, ranking_of
 
 TITLE = "What ties do in practice"
@@ -37,8 +25,8 @@ CAPTION = (
     "orders to each side. Below, Kendall's τ says how far an order ranks the methods as the exact mean does: "
     "1 is the same ranking. Means over seeds; methods stand in the order of their means in the first panel."
 )
-NEEDS = ()
 REQUIRES = {"orders": True}
+LEAD = "Scores under orders of tied items that programs use, beside the exact mean."
 
 # Mark -> what the metric is called in runs, and how it is drawn.
 MARKS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -54,7 +42,7 @@ WORDS = {
     "best": "best",
 }
 SHUFFLED: dict[str, Any] = {"color": "#009E73", "linewidth": 7.0, "solid_capstyle": "butt"}
-MEAN: dict[str, Any] = {"marker": "o", "markersize": 3.6, "color": INK}
+MEAN: dict[str, Any] = {"marker": "o", "markersize": 3.6, "color": look.INK}
 SPREADS = 2  # standard deviations to each side
 
 
@@ -84,21 +72,19 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     methods.sort(key=lambda method: -first.get(method, {}).get("mean", -1.0))
     width, columns = sheet_width([Section("", min(2, len(found)))], options.width)
     titles = list(row_titles(table, methods, width).values())
-    left = MARGIN + max(text_width(title, TEXT_SIZE) for title in titles) + 0.08
+    left = look.MARGIN + max(look.text_width(title, look.TEXT_SIZE) for title in titles) + 0.08
     panel = (width - left - 0.12 - 0.16 * (columns - 1)) / columns
-    said = {column: wrapped(agreement(of), panel, TICK_SIZE) for column, of in found.items()}
-    heads = {column: wrapped(_head(table, found, column), panel, TEXT_SIZE) for column in found}
+    said = {column: look.wrapped(agreement(of), panel, look.TICK_SIZE) for column, of in found.items()}
+    heads = {column: look.wrapped(_head(table, found, column), panel, look.TEXT_SIZE) for column in found}
     legend: list[tuple[str, dict[str, Any]]] = [
-        ("worst to best", {"color": FRONT, "linewidth": 1.4}),
+        ("worst to best", {"color": look.FRONT, "linewidth": 1.4}),
         ("exact mean", MEAN | {"linestyle": "none"}),
         ("shuffled, ± 2 sd", SHUFFLED),
         *((WORDS[mark], style | {"linestyle": "none"}) for mark, (_, style) in MARKS.items()),
     ]
-    with styled():
+    with look.styled():
         figure, (panels,) = sheet(
-            *heading(
-                options, TITLE, "Scores under orders of tied items that programs use, beside the exact mean."
-            ),
+            *heading(options, TITLE, LEAD),
             [Section("", len(found))],
             width=width,
             columns=columns,
@@ -110,11 +96,13 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
             legend=[("", legend)],
         )
         for index, (axes, (column, of)) in enumerate(zip(panels, found.items())):
-            axes.set_title("\n".join(heads[column]), size=TEXT_SIZE, pad=4, loc="left", color=INK)
+            axes.set_title("\n".join(heads[column]), size=look.TEXT_SIZE, pad=4, loc="left", color=look.INK)
             _panel(axes, column, of, methods)
             axes.set_yticks(range(len(methods)), titles if index % columns == 0 else [""] * len(methods))
-            axes.tick_params(axis="y", length=0, pad=4, labelsize=TEXT_SIZE)
-            axes.set_xlabel("\n".join(said[column]), size=TICK_SIZE, labelpad=3, loc="left", color=INK)
+            axes.tick_params(axis="y", length=0, pad=4, labelsize=look.TEXT_SIZE)
+            axes.set_xlabel(
+                "\n".join(said[column]), size=look.TICK_SIZE, labelpad=3, loc="left", color=look.INK
+            )
     return figure
 
 
@@ -152,23 +140,23 @@ def _panel(axes: Axes, column: tuple, of: Mapping[str, Mapping[str, float]], met
     limits, ticks = score_axis(
         value for scores in of.values() for mark, value in scores.items() if mark != "spread"
     )
-    style_axes(axes, ticks, [])
+    look.style_axes(axes, ticks, [])
     axes.set_xlim(*limits)
     axes.set_ylim(len(methods) - 0.5, -0.6)
     axes.grid(visible=False)
-    axes.grid(axis="x", color=GRID, linewidth=0.4)
+    axes.grid(axis="x", color=look.GRID, linewidth=0.4)
     axes.spines["left"].set_visible(False)
     for method, scores in of.items():
         row = methods.index(method)
         name = "{}-{}-{}".format(*column) + f"-{method}"
         if "worst" in scores:
             ends = [scores["worst"], scores["best"]]
-            axes.plot(ends, [row, row], color=FRONT, linewidth=1.4, zorder=1.5, gid=f"range-{name}")
+            axes.plot(ends, [row, row], color=look.FRONT, linewidth=1.4, zorder=1.5, gid=f"range-{name}")
         if "shuffled" in scores:
             reach = SPREADS * scores.get("spread", 0.0)
             ends = [scores["shuffled"] - reach, scores["shuffled"] + reach]
             axes.plot(ends, [row, row], **SHUFFLED, zorder=2.0, gid=f"shuffled-{name}")
-        edge: dict[str, Any] = {"markeredgecolor": SURFACE, "markeredgewidth": 0.4, "linestyle": "none"}
+        edge: dict[str, Any] = {"markeredgecolor": look.SURFACE, "markeredgewidth": 0.4, "linestyle": "none"}
         for mark, (_, style) in MARKS.items():
             if mark in scores:
                 axes.plot(

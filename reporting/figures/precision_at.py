@@ -14,13 +14,11 @@ CAPTION = (
     "one distance are tied; the precision is its exact mean over all orders of tied items. Means over the "
     "queries, then over seeds. Higher is better."
 )
-NEEDS = ()
 
 
 def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     """Tie-aware precision among the first K: a panel per protocol and bits, a line per method.
 
-    At each cut K the mean over the seeds that have it.
     Artists can be found by their gid: "line-<protocol>-<bits>-<method>".
 
     Raises NothingToDraw where no record has these curves.

@@ -15,13 +15,11 @@ CAPTION = (
     "has no precision and is left out, so a line may begin at a larger radius; where few queries do, at "
     "its left end, a line is noisy. Higher is better."
 )
-NEEDS = ()
 
 
 def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     """Precision against recall within radius 0..b: a panel per protocol and bits, a line per method.
 
-    At each radius the means over the seeds that have both; a radius without any is left out.
     Artists can be found by their gid: "line-<protocol>-<bits>-<method>".
 
     Raises NothingToDraw where no record has these curves.

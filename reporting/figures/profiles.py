@@ -9,7 +9,7 @@ from reporting.drawing.sheets import PITCH, Section, beside_names, label_axes, n
 from reporting.statistics.summary import TAUS, blocks_of, standing
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
-from tiebench.figure_style import PAGE, Mark, point_values, style_axes, styled, ticks_between
+from tiebench import figure_style as look
 
 TITLE = "Performance profile"
 CAPTION = (
@@ -32,9 +32,9 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
         raise NothingToDraw(f"table {table.name}: no run has scores of two methods in all columns")
     found = standing(blocks)
     left, right = beside_names([[0.5]], map(table.method_title, found.methods))
-    width, body = options.width or PAGE, max(2.4, PITCH * (len(found.methods) + 0.5))
+    width, body = options.width or look.PAGE, max(2.4, PITCH * (len(found.methods) + 0.5))
     lead = f"Share of {len(blocks)} tables in which a method lacks at most τ of the best score."
-    with styled():
+    with look.styled():
         figure, (((axes,),)) = sheet(
             *heading(options, TITLE, lead),
             [Section("", 1)],
@@ -50,13 +50,13 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
         last = float(TAUS[-1])
         axes.set_xlim(0, last)
         axes.set_ylim(-0.02, 1.02)
-        style_axes(axes, ticks_between(0, last, 6), [0, 0.25, 0.5, 0.75, 1])
+        look.style_axes(axes, look.ticks_between(0, last, 6), [0, 0.25, 0.5, 0.75, 1])
         label_axes([axes], 1, "τ, share of the best score that is missing", "share of tables")
-        axes.set_gid(Mark("panel-profile", panel=TITLE, names="τ;share of tables"))
+        axes.set_gid(look.Mark("panel-profile", panel=TITLE, names="τ;share of tables"))
         ends = []
         for place, method in enumerate(found.methods):
             share = found.profile[0, place]
-            mark = Mark(f"line-{method}", method=method, values=point_values(zip(TAUS, share)))
+            mark = look.Mark(f"line-{method}", method=method, values=look.point_values(zip(TAUS, share)))
             style = method_style(table, method, 3.4)
             every = (place % 10, 10)
             axes.plot(TAUS, share, **LINE | style, markevery=every, clip_on=False, gid=mark)

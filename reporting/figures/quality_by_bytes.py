@@ -3,7 +3,6 @@
 import math
 import statistics
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -15,20 +14,7 @@ from reporting.drawing.sheets import Section, label_axes, sheet_width, titled_pa
 from reporting.records.training_logs import number
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
-from tiebench.figure_style import (
-    INK,
-    MUTED,
-    TEXT_SIZE,
-    TICK_SIZE,
-    Mark,
-    metric_name,
-    metric_text,
-    point_values,
-    style_axes,
-    styled,
-    tick_text,
-    wrapped,
-)
+from tiebench import figure_style as look
 from tiebench.metrics import ranking_of
 
 TITLE = "Quality by bytes"
@@ -39,16 +25,14 @@ CAPTION = (
     "fall anywhere in it. The dashed line is the ranking by the features themselves, as float32. Higher is "
     "better."
 )
-NEEDS = ()
 REQUIRES = {"metrics": ["ndcg@10", "recall@100"]}
 
 
 def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     """The metric of each block against bytes on a logarithmic axis: a panel per block, a line per method.
 
-    Lines and bands are means over the seeds that have a score; `Results.uncoded` gives the line of the
-    features where there is one. Artists can be found by their gid:
-    "line-<protocol>-<metric>-<method>", likewise "band-...", and "floats-<protocol>-<metric>".
+    Artists can be found by their gid: "line-<protocol>-<metric>-<method>", likewise "band-...", and
+    "floats-<protocol>-<metric>".
 
     Raises NothingToDraw where no record has a score.
     """
@@ -59,10 +43,10 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     columns = min(columns, 2)
     gap, left, right = 0.62, 0.55, 0.12
     panel = (width - left - right - gap * (columns - 1)) / columns
-    titles = [wrapped(group.title, panel, TEXT_SIZE) for group, _ in found]
+    titles = [look.wrapped(group.title, panel, look.TEXT_SIZE) for group, _ in found]
     drawn = {method for _, curves in found for method in curves}
     lead = "Bands: from the worst to the best order of tied items. Means over queries and seeds."
-    with styled():
+    with look.styled():
         figure, panels = titled_panels(
             *heading(options, "Quality by bytes", lead),
             titles,
@@ -80,20 +64,12 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     return figure
 
 
-class _Point(NamedTuple):
-    """Of a method at a code length: bytes of an item, and means over the seeds with a score."""
-
-    size: float
-    mean: float
-    worst: float
-    best: float
-
-
-def _curves(group: Group, results: Results) -> dict[str, dict[int, _Point]]:
-    """Method -> bits, ascending -> point; without what has no score."""
+def _curves(group: Group, results: Results) -> dict[str, dict[int, tuple[float, ...]]]:
+    """Method -> bits, ascending -> bytes of an item, and the exact mean, the worst and the best order, means
+    over the seeds with a score; without what has none."""
     ranking, _ = ranking_of(group.metric)
     estimated = ranking is not None and ranking.kind.startswith("estimated")
-    result: dict[str, dict[int, _Point]] = {}
+    result: dict[str, dict[int, tuple[float, ...]]] = {}
     for method in group.methods:
         for bits in sorted(group.bits):
             values = []
@@ -104,7 +80,7 @@ def _curves(group: Group, results: Results) -> dict[str, dict[int, _Point]]:
                     ends = [number(run.metrics.get(f"{group.metric}_{end}")) for end in ("min", "max")]
                     values.append([size, score] + [score if end is None else end for end in ends])
             if values:
-                result.setdefault(method, {})[bits] = _Point(*map(statistics.fmean, zip(*values)))
+                result.setdefault(method, {})[bits] = tuple(map(statistics.fmean, zip(*values)))
     return result
 
 
@@ -115,21 +91,21 @@ def _panel(axes: Axes, table: Table, results: Results, group: Group, curves: Map
     points = [point for of in curves.values() for point in of.values()]
     values = [value for point in points for value in point[1:]]
     (low, high), ticks = score_axis([*values, *([] if level is None else [level])])
-    sizes = sorted({point.size for point in points})
+    sizes = sorted({point[0] for point in points})
     axes.set_xscale("log")
     first, last = sizes[0], sizes[-1]
     space = math.sqrt(max(last / first, 2)) ** 0.15
     axes.set_xlim(first / space, last * space)
     axes.set_ylim(low, high)
-    style_axes(axes, sizes, ticks)
-    axes.set_xticklabels([tick_text(size) for size in sizes])
+    look.style_axes(axes, sizes, ticks)
+    axes.set_xticklabels([look.tick_text(size) for size in sizes])
     axes.grid(visible=False, axis="x")
-    label_axes([axes], 1, "bytes of an item", metric_text(group.metric))
-    said = f"bits;{metric_name(group.metric)};worst order;best order"
-    axes.set_gid(Mark(f"panel-{group.protocol}-{group.metric}", panel=group.title, names=said))
+    label_axes([axes], 1, "bytes of an item", look.metric_text(group.metric))
+    said = f"bits;{look.metric_name(group.metric)};worst order;best order"
+    axes.set_gid(look.Mark(f"panel-{group.protocol}-{group.metric}", panel=group.title, names=said))
     if level is not None:
         name = f"floats-{group.protocol}-{group.metric}"
-        axes.axhline(level, color=INK, linewidth=0.8, linestyle=(0, (4, 2)), zorder=1.5, gid=name)
+        axes.axhline(level, color=look.INK, linewidth=0.8, linestyle=(0, (4, 2)), zorder=1.5, gid=name)
         axes.annotate(
             f"floats: {level:.3f}",
             (0.01, level),
@@ -137,15 +113,15 @@ def _panel(axes: Axes, table: Table, results: Results, group: Group, curves: Map
             xytext=(0, -2),
             textcoords="offset points",
             va="top",
-            size=TICK_SIZE,
-            color=MUTED,
+            size=look.TICK_SIZE,
+            color=look.MUTED,
         )
     for method, of in curves.items():
         name = f"{group.protocol}-{group.metric}-{method}"
         x, mean, worst, best = zip(*of.values())
         shade = colour(table, method)
-        band = Mark(f"band-{name}", method=method)
+        band = look.Mark(f"band-{name}", method=method)
         axes.fill_between(x, worst, best, color=shade, alpha=0.16, linewidth=0, gid=band)
-        said = point_values((bits, *point[1:]) for bits, point in of.items())
-        line = Mark(f"line-{name}", method=method, values=said)
+        said = look.point_values((bits, *point[1:]) for bits, point in of.items())
+        line = look.Mark(f"line-{name}", method=method, values=said)
         axes.plot(x, mean, **LINE | method_style(table, method, 3.8), gid=line)

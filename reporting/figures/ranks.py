@@ -12,18 +12,7 @@ from reporting.drawing.sheets import Section, row_titles, sheet, sheet_width
 from reporting.statistics.summary import blocks_of, resampled, standing
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
-from tiebench.figure_style import (
-    FRONT,
-    MARGIN,
-    MUTED,
-    TEXT_SIZE,
-    Mark,
-    point_values,
-    style_axes,
-    styled,
-    text_width,
-    ticks_between,
-)
+from tiebench import figure_style as look
 
 TITLE = "Mean ranks over tables"
 CAPTION = (
@@ -37,7 +26,7 @@ NEEDS = ("per_query",)
 REQUIRES = {"protocols": 3, "methods": 2}
 
 ROW, BETWEEN = 0.15, 0.2  # inches
-TICK: dict[str, Any] = {"marker": "|", "markersize": 5.0, "color": MUTED, "markeredgewidth": 0.7}
+TICK: dict[str, Any] = {"marker": "|", "markersize": 5.0, "color": look.MUTED, "markeredgewidth": 0.7}
 
 
 def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
@@ -52,10 +41,9 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     found = standing(blocks)
     width, columns = sheet_width([Section("", 2)], options.width)
     titles = list(row_titles(table, (found.methods[place] for place in found.order), width).values())
-    left = MARGIN + max(text_width(title, TEXT_SIZE) for title in titles) + 0.08
+    left = look.MARGIN + max(look.text_width(title, look.TEXT_SIZE) for title in titles) + 0.08
     lead = f"{len(titles)} methods, {len(blocks)} tables; lines: 95% intervals over {resampled(blocks)}."
-    legend = [("", [("rank in a table", TICK | {"linestyle": "none"})])]
-    with styled():
+    with look.styled():
         figure, (panels,) = sheet(
             *heading(options, TITLE, lead),
             [Section("", 2)],
@@ -67,31 +55,25 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
             above=0.08,
             below=0.36,
             foot=0.06,
-            legend=legend,
+            legend=[("", [("rank in a table", TICK | {"linestyle": "none"})])],
         )
         words = {"rank": "mean rank", "iqm": "IQM of scores (0: lowest, 1: best)"}
-        for index, (axes, (name, values)) in enumerate(
-            zip(panels, {"rank": found.rank, "iqm": found.iqm}.items())
-        ):
+        for index, (axes, name) in enumerate(zip(panels, words)):
             room = axes.get_position().width * width + BETWEEN
-            fits = text_width(words[name], TEXT_SIZE) <= room
+            fits = look.text_width(words[name], look.TEXT_SIZE) <= room
             label = words[name] if fits else words[name].partition(" (")[0]
-            _panel(axes, table, name, label, found.methods, found.order, values)
+            _panel(axes, table, name, label, found.methods, found.order, getattr(found, name))
             if name == "rank":
                 axes.set_xlim(0.5, len(titles) + 0.5)
                 axes.set_xticks([tick for tick in axes.get_xticks() if tick >= 1])
                 for block, ranks in zip(blocks, found.by_table):
                     for row, place in enumerate(found.order):
-                        said = {
-                            "label": block.title,
-                            "names": "rank",
-                            "values": point_values([[ranks[place]]]),
-                        }
-                        method = found.methods[place]
-                        mark = Mark(f"table-{block.name}-{method}", method=method, **said)
+                        method, values = found.methods[place], look.point_values([[ranks[place]]])
+                        said = {"label": block.title, "names": "rank", "values": values}
+                        mark = look.Mark(f"table-{block.name}-{method}", method=method, **said)
                         axes.plot([ranks[place]], [row], **TICK, zorder=1.8, gid=mark)
             axes.set_yticks(range(len(titles)), titles if index % columns == 0 else [""] * len(titles))
-            axes.tick_params(axis="y", length=0, pad=4, labelsize=TEXT_SIZE)
+            axes.tick_params(axis="y", length=0, pad=4, labelsize=look.TEXT_SIZE)
     return figure
 
 
@@ -99,19 +81,19 @@ def _panel(axes: Axes, table: Table, name: str, words: str, methods, order, valu
     low, high = float(values.min()), float(values.max())
     if name == "rank":
         low, high = 1.0, float(len(methods))
-    style_axes(axes, ticks_between(low, high, 6, whole=name == "rank"), [])
+    look.style_axes(axes, look.ticks_between(low, high, 6, whole=name == "rank"), [])
     axes.set_xlim(low - 0.04 * (high - low), high + 0.04 * (high - low))
     axes.set_ylim(len(methods) - 0.5, -0.6)
     axes.grid(visible=False, axis="y")
     axes.spines["left"].set_visible(False)
-    axes.set_xlabel(words, size=TEXT_SIZE, labelpad=2)
-    axes.set_gid(Mark(f"panel-{name}", panel=words, names=f"{words};from;to"))
+    axes.set_xlabel(words, size=look.TEXT_SIZE, labelpad=2)
+    axes.set_gid(look.Mark(f"panel-{name}", panel=words, names=f"{words};from;to"))
     for row, place in enumerate(order):
         method, of = methods[place], values[:, place]
         style = method_style(table, method, 4.2)
         if row:
-            axes.axhline(row - 0.5, color=FRONT, linewidth=0.3, zorder=0.5)
-        interval = Mark(f"interval-{name}-{method}", method=method)
+            axes.axhline(row - 0.5, color=look.FRONT, linewidth=0.3, zorder=0.5)
+        interval = look.Mark(f"interval-{name}-{method}", method=method)
         axes.plot(of[1:], [row, row], color=style["color"], linewidth=1.4, zorder=2.0, gid=interval)
-        point = Mark(f"{name}-{method}", method=method, values=point_values([of]))
+        point = look.Mark(f"{name}-{method}", method=method, values=look.point_values([of]))
         axes.plot([of[0]], [row], **style, zorder=2.2, gid=point)

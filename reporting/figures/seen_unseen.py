@@ -14,18 +14,7 @@ from reporting.drawing.sheets import label_axes, named_panels, names_beside
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
 from reporting.tables.titles import UNCODED, UNCODED_TITLE
-from tiebench.figure_style import (
-    COLUMN,
-    MUTED,
-    TEXT_SIZE,
-    TICK_SIZE,
-    Mark,
-    metric_name,
-    metric_text,
-    point_values,
-    style_axes,
-    styled,
-)
+from tiebench import figure_style as look
 
 TITLE = "Seen against unseen classes"
 CAPTION = (
@@ -35,7 +24,6 @@ CAPTION = (
     "what its features knew of new classes. The axes are different tasks, so that only orders compare. "
     "Means over seeds; names stand in the order of the scores on unseen classes. Higher is better."
 )
-NEEDS = ()
 REQUIRES = {"unseen": True}
 
 
@@ -62,13 +50,13 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
         for (*_, points), lines in zip(found, marked)
     ]
     lead = "Mean over seeds. Lines: uncoded features (solid), references (dashed)."
-    with styled():
+    with look.styled():
         figure, panels, size = named_panels(
             heading(options, TITLE, lead),
             [f"{unseen.title}, {bits} bits" for _, unseen, bits, _ in found],
             [[table.method_title(method) for method in points] for *_, points in found],
             [ticks for _, (_, ticks) in scales],
-            width=options.width or 2 * COLUMN,
+            width=options.width or 2 * look.COLUMN,
             least=2.4,
             below=0.46,
         )
@@ -122,30 +110,30 @@ def _panel(axes: Axes, table: Table, entry: tuple, lines: Mapping, scale: list, 
     (x_limits, x_ticks), (y_limits, y_ticks) = scale
     axes.set_xlim(*x_limits)
     axes.set_ylim(*y_limits)
-    style_axes(axes, x_ticks, y_ticks)
+    look.style_axes(axes, x_ticks, y_ticks)
     axes.grid(visible=False)
-    metric = metric_text(unseen.metric)
+    metric = look.metric_text(unseen.metric)
     label_axes([axes], 1, "", metric | {"text": f"{metric['text']}, unseen classes"})
     label = axes.set_xlabel(
-        f"{metric['text']}, seen classes", size=TEXT_SIZE + ("parse_math" in metric), labelpad=2
+        f"{metric['text']}, seen classes", size=look.TEXT_SIZE + ("parse_math" in metric), labelpad=2
     )
     label.set_parse_math(metric.get("parse_math", False))
     name = f"{unseen.protocol}-{unseen.metric}-{bits}"
-    said = metric_name(unseen.metric)
+    said = look.metric_name(unseen.metric)
     names = f"{said}, seen classes;{said}, unseen classes"
-    axes.set_gid(Mark(f"panel-{name}", bits=bits, panel=f"{unseen.title}, {bits} bits", names=names))
+    axes.set_gid(look.Mark(f"panel-{name}", bits=bits, panel=f"{unseen.title}, {bits} bits", names=names))
     for marked, (x, y) in lines.items():
         dashes = (None, None) if marked == UNCODED else (4, 2)
-        how: dict[str, Any] = {"color": MUTED, "linewidth": 0.7, "zorder": 1.5, "dashes": dashes}
+        how: dict[str, Any] = {"color": look.MUTED, "linewidth": 0.7, "zorder": 1.5, "dashes": dashes}
         axes.axhline(y, gid=f"reference-{name}-{marked}-y", **how)
         axes.axvline(x, gid=f"reference-{name}-{marked}-x", **how | {"linewidth": 0.4})
         words = UNCODED_TITLE if marked == UNCODED else table.method_title(marked)
         place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "ha": "right", "va": "bottom"}
-        axes.text(0.995, y, words, size=TICK_SIZE, color=MUTED, **place)
+        axes.text(0.995, y, words, size=look.TICK_SIZE, color=look.MUTED, **place)
     ends = []
     for method, (x, y) in points.items():
         style = method_style(table, method, 4.6) | {"linestyle": "none"}
-        point = Mark(f"point-{name}-{method}", method=method, values=point_values([(x, y)]))
+        point = look.Mark(f"point-{name}-{method}", method=method, values=look.point_values([(x, y)]))
         axes.plot([x], [y], **LINE | style, clip_on=False, zorder=3, gid=point)
         ends.append(((x, y), method, True))
     names_beside(axes, table, ends, size, name)

@@ -13,20 +13,7 @@ from reporting.figures import has_range
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
 from reporting.tables.titles import EN_DASH
-from tiebench.figure_style import (
-    INK,
-    MUTED,
-    SURFACE,
-    TEXT_SIZE,
-    Mark,
-    blank,
-    metric_name,
-    point_values,
-    style_rows,
-    styled,
-    text_width,
-    wrapped,
-)
+from tiebench import figure_style as look
 from tiebench.metrics import label
 
 TITLE = "What ties can do to a score"
@@ -37,7 +24,6 @@ CAPTION = (
     "value beside it, is the tie-aware score, as AP_T: the exact mean over all orders, near which random "
     "orders of a large database stay."
 )
-NEEDS = ()
 REQUIRES = {"ranges": True}
 
 # All in inches.
@@ -69,7 +55,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
         raise NothingToDraw(
             f"table {table.name}: no block has a metric with a range, so there are no tie ranges to draw"
         )
-    with styled():
+    with look.styled():
         return _draw(table, wanted, results, options)
 
 
@@ -82,7 +68,7 @@ def _mean_name(metric: str) -> str:
 def _draw(table: Table, wanted: list[Group], results: Results, options: Options) -> Figure:
     page = options.width or WIDTH
     titles = row_titles(table, (method for group in wanted for method in group.methods), page)
-    left = EDGE + max(text_width(title, TEXT_SIZE) for title in titles.values()) + 0.10
+    left = EDGE + max(look.text_width(title, look.TEXT_SIZE) for title in titles.values()) + 0.10
     most = max(1, min(MAX_PANELS, int((page - left - EDGE + GAP) // (PANEL + GAP))))
     lines = [
         (group, group.bits[start : start + most])
@@ -92,22 +78,22 @@ def _draw(table: Table, wanted: list[Group], results: Results, options: Options)
     # Titles of the blocks get lines of their own where there are several, or one too long for the first line.
     many = len({(group.protocol, group.metric) for group in wanted}) > 1 or len(wanted[0].title) > 24
     of = dict.fromkeys(group.metric for group in wanted)
-    means, exact = ("scores", "scores") if len(of) > 1 else (_mean_name(*of), metric_name(*of))
+    means, exact = ("scores", "scores") if len(of) > 1 else (_mean_name(*of), look.metric_name(*of))
     title, lead = heading(
         options,
         f"How far the order of tied items alone can move {means}"
         + ("" if many else f" {EN_DASH} {wanted[0].title}"),
         f"Bar: from the worst order to the best.  Dot and number: their exact mean, tie-aware {exact}.",
     )
-    texts = [(line, 10.5, "bold", 0.21) for line in wrapped(title, page - 2 * EDGE, 10.5, "bold")]
-    texts += [(line, 8.0, "normal", 0.16) for line in wrapped(lead, page - 2 * EDGE, 8)]
+    texts = [(line, 10.5, "bold", 0.21) for line in look.wrapped(title, page - 2 * EDGE, 10.5, "bold")]
+    texts += [(line, 8.0, "normal", 0.16) for line in look.wrapped(lead, page - 2 * EDGE, 8)]
     head, title_height, ticks, foot = 0.06, 0.44 if many else 0.22, 0.27, 0.25
     head += sum(step for *_, step in texts) + (0.07 if texts else 0)
     height = head + foot + sum(title_height + ROW * len(group.methods) + ticks for group, _ in lines)
-    figure = blank(page, height)
+    figure = look.blank(page, height)
     top = 0.06
     for line, size, weight, step in texts:
-        figure.text(EDGE / page, 1 - top / height, line, size=size, weight=weight, va="top", color=INK)
+        figure.text(EDGE / page, 1 - top / height, line, size=size, weight=weight, va="top", color=look.INK)
         top += step
     top = head
     for group, shown in lines:
@@ -115,11 +101,11 @@ def _draw(table: Table, wanted: list[Group], results: Results, options: Options)
             figure.text(
                 EDGE / page,
                 1 - (top + 0.07) / height,
-                f"{group.title}, {metric_name(group.metric)}" if len(of) > 1 else group.title,
+                f"{group.title}, {look.metric_name(group.metric)}" if len(of) > 1 else group.title,
                 size=9,
                 weight="bold",
                 va="top",
-                color=INK,
+                color=look.INK,
             )
         columns = min(most, len(group.bits))
         width = (page - left - EDGE - GAP * (columns - 1)) / columns
@@ -139,9 +125,11 @@ def _draw(table: Table, wanted: list[Group], results: Results, options: Options)
         top += title_height + body + ticks
     words = f"{means} over all orders of tied items (● tie-aware {exact})"
     # Below the panels, but within the page where they are narrower than the label.
-    half = text_width(words, 8) / 2
+    half = look.text_width(words, 8) / 2
     middle = min(left + (page - EDGE - left) / 2, page - EDGE - half)
-    figure.text(max(middle, half + EDGE) / page, 0.06 / height, words, ha="center", va="bottom", color=INK)
+    figure.text(
+        max(middle, half + EDGE) / page, 0.06 / height, words, ha="center", va="bottom", color=look.INK
+    )
     return figure
 
 
@@ -151,7 +139,7 @@ def _axis(ranges: Iterable[tuple | None], width: float) -> tuple[tuple[float, fl
     low = min((entry[0] for entry in known), default=0.0)
     high = max((entry[2] for entry in known), default=1.0)
     span = max(high - low, 0.02)
-    low, high = max(0.0, low - 0.05 * span), high
+    low = max(0.0, low - 0.05 * span)
     ticks = MaxNLocator(nbins=3, steps=[1, 2, 5, 10]).tick_values(low, high)
     scale = (high - low or 0.02) / (width - VALUE)
     limits = (low, low + scale * width)
@@ -168,17 +156,19 @@ def _panel(
     axes, table: Table, group: Group, bits: int, ranges: Mapping, limits, tick_values, titles: Mapping
 ) -> None:
     axes.set_xlim(*limits)
-    style_rows(axes, tick_values, _tick_labels(tick_values), len(group.methods), TEXT_SIZE)
+    look.style_rows(axes, tick_values, _tick_labels(tick_values), len(group.methods), look.TEXT_SIZE)
     axes.set_yticklabels([titles[method] for method in group.methods] if titles else [])
-    axes.set_title(f"{bits} bits", size=8.5, pad=3, loc="left", color=INK)
+    axes.set_title(f"{bits} bits", size=8.5, pad=3, loc="left", color=look.INK)
     block = group.protocol if group.metric == "ap" else f"{group.protocol}-{group.metric}"
     panel = f"{block}-{bits}"
-    names = f"{metric_name(group.metric)};{_mean_name(group.metric)} in the worst order;in the best order"
-    axes.set_gid(Mark(f"panel-{panel}", bits=bits, panel=f"{group.title}, {bits} bits", names=names))
+    names = (
+        f"{look.metric_name(group.metric)};{_mean_name(group.metric)} in the worst order;in the best order"
+    )
+    axes.set_gid(look.Mark(f"panel-{panel}", bits=bits, panel=f"{group.title}, {bits} bits", names=names))
     for row, (method, tick) in enumerate(zip(group.methods, axes.get_yticklabels())):
-        tick.set_gid(Mark(f"name-{panel}-{method}", method=method))
+        tick.set_gid(look.Mark(f"name-{panel}-{method}", method=method))
         entry = ranges[method, bits]
-        value = Mark(f"value-{panel}-{method}", method=method)
+        value = look.Mark(f"value-{panel}-{method}", method=method)
         if entry is None:
             axes.annotate(
                 f"{EN_DASH} no scores",
@@ -186,7 +176,7 @@ def _panel(
                 (2, 0),
                 textcoords="offset points",
                 va="center",
-                color=MUTED,
+                color=look.MUTED,
                 bbox=BEHIND,
                 gid=value,
             )
@@ -194,19 +184,19 @@ def _panel(
         low, middle, high = entry
         name = f"{panel}-{method}"
         (bar,) = axes.barh(row, high - low, left=low, height=0.62, color=colour(table, method), linewidth=0)
-        bar.set_gid(Mark(f"bar-{name}", method=method))
+        bar.set_gid(look.Mark(f"bar-{name}", method=method))
         axes.plot(
             [middle],
             [row],
             marker="o",
-            color=INK,
+            color=look.INK,
             markersize=3.8,
-            markerfacecolor=INK,
-            markeredgecolor=SURFACE,
+            markerfacecolor=look.INK,
+            markeredgecolor=look.SURFACE,
             markeredgewidth=0.7,
             linestyle="none",
             clip_on=False,
-            gid=Mark(f"dot-{name}", method=method, values=point_values([(middle, low, high)])),
+            gid=look.Mark(f"dot-{name}", method=method, values=look.point_values([(middle, low, high)])),
         )
         axes.annotate(
             f"{middle:.3f}",
@@ -215,7 +205,7 @@ def _panel(
             textcoords="offset points",
             va="center",
             size=7.5,
-            color=INK,
+            color=look.INK,
             bbox=BEHIND,
             gid=value,
         )

@@ -13,17 +13,7 @@ from reporting.drawing.sheets import Section, label_axes, sheet, sheet_width
 from reporting.records.training_logs import COUNTERS, counts, have, number, with_objective
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
-from tiebench.figure_style import (
-    INK,
-    TEXT_SIZE,
-    Mark,
-    metric_text,
-    point_values,
-    shortened,
-    style_axes,
-    styled,
-    ticks_between,
-)
+from tiebench import figure_style as look
 
 TITLE = "Training"
 CAPTION = (
@@ -88,10 +78,9 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     lengths = sorted({bits for _, logs in found for _, of in logs.values() for bits, _ in of})
     colour_of = dict(zip(lengths, shades(len(lengths))))
     handles = [
-        (str(bits), {"color": colour_of[bits], "linewidth": 1.4, "gid": Mark(f"handle-{bits}", bits=bits)})
-        for bits in lengths
+        (str(bits), {"color": rgb, "linewidth": 1.4, "gid": look.Mark(f"handle-{bits}", bits=bits)})
+        for bits, rgb in colour_of.items()
     ]
-    legend = [("bits", handles)]
     sections = [Section(view.title, len(logs)) for view, logs in found]
     width, columns = sheet_width(sections, options.width)
     # Numbers of every size and sign stand beside the panels.
@@ -101,7 +90,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     title, subtitle, label = TEXTS[quantity]
     left, between = beside + LABEL, max(0.3, beside + 0.04)
     panel = (width - left - 0.12 - between * (columns - 1)) / columns
-    with styled():
+    with look.styled():
         figure, axes = sheet(
             *heading(options, title, subtitle),
             sections,
@@ -112,16 +101,16 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
             between=between,
             below=0.38,
             foot=0.0,
-            legend=legend,
+            legend=[("bits", handles)],
         )
         for (view, logs), of_section in zip(found, axes):
             for index, ((method, (steps, of)), here) in enumerate(zip(logs.items(), of_section)):
                 name, said = f"panel-{view.protocol}-{method}", f"{steps};{label}"
-                here.set_gid(Mark(name, method=method, panel=view.title, names=said))
+                here.set_gid(look.Mark(name, method=method, panel=view.title, names=said))
                 _panel(here, view.protocol, method, of, colour_of, kept, common or _scale([of]))
-                named = shortened(table.method_title(method), panel, TEXT_SIZE)
-                here.set_title(named, size=TEXT_SIZE, pad=4, loc="left", color=INK)
-                ordinate = metric_text(AP) if quantity == AP else label
+                named = look.shortened(table.method_title(method), panel, look.TEXT_SIZE)
+                here.set_title(named, size=look.TEXT_SIZE, pad=4, loc="left", color=look.INK)
+                ordinate = look.metric_text(AP) if quantity == AP else label
                 label_axes([here], 1, steps, ordinate if index % columns == 0 else "")
     return figure
 
@@ -200,7 +189,7 @@ def _scale(of_methods: Iterable[Mapping]) -> tuple[tuple[float, float], list[flo
     values = [value for lines in of_methods for _, of in lines.values() for value in of]
     low, high = min(values), max(values)
     margin = 0.06 * (high - low) or 0.5 * abs(high) or 1.0
-    return (low - margin, high + margin), ticks_between(low - margin, high + margin, 3)
+    return (low - margin, high + margin), look.ticks_between(low - margin, high + margin, 3)
 
 
 def _panel(
@@ -218,7 +207,7 @@ def _panel(
     aside = 0.03 * (last - first) or 0.5
     axes.set_xlim(first - aside, last + aside)
     axes.set_ylim(*limits)
-    style_axes(axes, ticks_between(first, last, 3, whole=True), ticks)
+    look.style_axes(axes, look.ticks_between(first, last, 3, whole=True), ticks)
     axes.grid(visible=False)
     for bits, seed in lines:
         key = (protocol, bits, method, seed)
@@ -231,10 +220,10 @@ def _panel(
             # A single point does not make a line.
             marker="o" if len(steps) == 1 else "none",
             markersize=2.5,
-            gid=Mark(
+            gid=look.Mark(
                 "-".join(map(str, ("line", *key))),
                 bits=bits,
                 label=f"{bits} bits, seed {seed}",
-                values=point_values(zip(steps, objectives)),
+                values=look.point_values(zip(steps, objectives)),
             ),
         )

@@ -207,9 +207,6 @@ def _of(prefix: str, run: Mapping) -> dict:
     return {name.removeprefix(prefix): value for name, value in run.items() if name.startswith(prefix)}
 
 
-# -- files ----------------------------------------------------------------------------------------
-
-
 def read(protocol: str, folder: str | Path = FOLDER) -> Board:
     """What the leaderboard has of a protocol.
 

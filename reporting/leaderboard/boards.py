@@ -70,15 +70,8 @@ class Boards:
             of_runs = training_curves.published(board, self.folder)
             # As `merged_run`: the run of all folds has the training of the first.
             shown = {protocol: board.folds[0]} if board.folds else {}
-            found = [
-                replace(
-                    run,
-                    training=of_runs.get(
-                        (shown.get(run.protocol, run.protocol), *run.cell[1:], run.seed), ()
-                    ),
-                )
-                for run in found
-            ]
+            keys = [(shown.get(run.protocol, run.protocol), run.method, run.bits, run.seed) for run in found]
+            found = [replace(run, training=of_runs.get(key, ())) for run, key in zip(found, keys)]
         if "trials" in needs:
             seconds = search_seconds(board, self.folder)
             found = [replace(run, search_seconds=seconds.get(run.method)) for run in found]
@@ -93,8 +86,7 @@ class Boards:
             raise ValueError(f"the leaderboard of {protocol} has no {metric}{did_you_mean(metric, known)}")
         for length in bits:
             if length not in board.bits:
-                listed = ", ".join(map(str, board.bits))
-                words = f"codes of {length} bits; it has: {listed}"
+                words = f"codes of {length} bits; it has: {', '.join(map(str, board.bits))}"
                 raise ValueError(f"the leaderboard of {protocol} has no {words}")
 
     def model(

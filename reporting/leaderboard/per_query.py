@@ -71,7 +71,7 @@ def scores(runs: Mapping[str, Sequence[Run]]) -> dict[str, np.ndarray]:
     for fold, of in runs.items():
         for run in of:
             parts = cells.setdefault((run.method, run.bits), {})
-            parts.setdefault(fold, {})[run.seed or 0] = run.per_query
+            parts.setdefault(fold, {})[run.seed] = run.per_query
     found = {}
     for (method, bits), parts in cells.items():
         if set(parts) != set(runs):

@@ -77,14 +77,8 @@ def parse(figure: Mapping, image: str, folder: Path, boards: Boards) -> Picture:
         table, results = _asked(figure, protocols, needs, boards)
     options = {"costs": figure["costs"]} if "costs" in figure else {}
     source |= {"sha256": boards.sha256(protocols, needs)}
-    return Picture(
-        path=Path(os.path.normpath(folder / image)),
-        kind=figure["figure"],
-        table=table,
-        results=results,
-        options=options,
-        source=json.dumps(source, sort_keys=True),
-    )
+    path, said = Path(os.path.normpath(folder / image)), json.dumps(source, sort_keys=True)
+    return Picture(path, figure["figure"], table, results, options, said)
 
 
 def _asked(

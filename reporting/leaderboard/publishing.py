@@ -12,16 +12,7 @@ import pandas as pd
 
 import tiebench
 from reporting import frames, leaderboard, published
-from reporting.leaderboard import (
-    RUNS,
-    Board,
-    digests,
-    per_query,
-    run_row,
-    runs_to_csv,
-    training_curves,
-    trials,
-)
+from reporting.leaderboard import digests, per_query, training_curves, trials
 from reporting.leaderboard.training_curves import TRAINING
 from reporting.leaderboard.trials import TRIALS
 from reporting.records.read import table_results
@@ -168,7 +159,7 @@ def _narrowed(table: Table, protocol: str, name: str) -> Table:
         table,
         groups=tuple(groups),
         folds={protocol: tuple(table.members(protocol))} if name == protocol else {},
-        published=(),
+        sources=(),
         claims=(),
         refused={(name, *cell[1:]): reason for cell, reason in table.refused.items() if cell[0] == protocol},
         uncoded=(name,) if protocol in table.uncoded else (),
@@ -205,29 +196,31 @@ def _is_shown(name: str, own: str) -> bool:
     return entry in ALSO
 
 
-# -- the files of a protocol ----------------------------------------------------------------------
-
-
 def _files(
-    protocol: str, parts: Sequence[_Part], old: Board | None, tables: list[str]
+    protocol: str, parts: Sequence[_Part], old: leaderboard.Board | None, tables: list[str]
 ) -> tuple[dict[str, str], dict]:
     """Name -> text of the CSV files of a protocol, and its provenance without their sha256."""
     about = _provenance(protocol, parts, tables)
     rows = pd.concat([part.own for part in parts] + [part.more for part in parts], ignore_index=True)
     rows = rows.drop_duplicates(CELL, ignore_index=True)
-    made = {(*run.cell, run.seed): (run_row(run), part.results) for part in parts for run in part.runs}
+    made = {
+        (*run.cell, run.seed): (leaderboard.run_row(run), part.results) for part in parts for run in part.runs
+    }
     runs = [row | {digests.COLUMN: digests.digest(results, row)} for row, results in made.values()]
     if old is not None:
         _check_alike(old, about)
         rows, runs, about = _added(old, rows, runs, about)
     order = {name: place for place, name in enumerate(rows["protocol"].drop_duplicates())}
     rows = rows.sort_values("protocol", key=lambda names: names.map(order), kind="stable")
-    texts = {f"{protocol}{TIDY}": frames.to_csv(rows), f"{protocol}{RUNS}": runs_to_csv(runs)}
+    texts = {
+        f"{protocol}{TIDY}": frames.to_csv(rows),
+        f"{protocol}{leaderboard.RUNS}": leaderboard.runs_to_csv(runs),
+    }
     about["seeds"], about["runs"] = sorted({run["seed"] for run in runs}), len(runs)
     return texts, about
 
 
-def _added(old: Board, rows: pd.DataFrame, runs: list[dict], about: dict) -> tuple:
+def _added(old: leaderboard.Board, rows: pd.DataFrame, runs: list[dict], about: dict) -> tuple:
     """What the files hold after new rows and runs: of cells that both have, the new ones."""
     new = set(zip(rows["method"], rows["bits"], strict=True)) - {(UNCODED, bits) for bits in rows["bits"]}
     kept = [(row.method, row.bits) not in new for row in old.tidy.itertuples()]
@@ -266,7 +259,7 @@ def _check(protocol: str, parts: Sequence[_Part]) -> None:
 
 
 def _without_fewer_seeds(
-    protocol: str, parts: Sequence[_Part], old: Board, say: Callable[[str], object]
+    protocol: str, parts: Sequence[_Part], old: leaderboard.Board, say: Callable[[str], object]
 ) -> list[_Part]:
     """The parts without cells that the files have of the same hyper-parameters, from these and more seeds."""
     seeds: dict[tuple[str, int], set[int]] = {}
@@ -298,7 +291,7 @@ def _without_fewer_seeds(
     ]
 
 
-def _check_alike(old: Board, about: Mapping) -> None:
+def _check_alike(old: leaderboard.Board, about: Mapping) -> None:
     """Raise ValueError where the scores of a file and new ones are not of the same protocol."""
     new = {entry["protocol"]: entry for entry in about["fingerprints"]}
     faults = [other_fingerprint(name, new.get(name, {}), of) for name, of in old.fingerprints().items()]

@@ -158,9 +158,6 @@ def read(folder: str | Path, metric: str | None = None, methods: Sequence[str] |
     return Plan(Path(folder), said, metric, methods)
 
 
-# -- rows -----------------------------------------------------------------------------------------
-
-
 def _sets(plan: Plan, tables: Sequence[str] | None) -> dict[str, Set]:
     """The sets of methods with scores everywhere, by name: those of the file, or one of these tables."""
     return {"chosen": tables} if tables else {name: name for name in plan.said.get("sets", {})}
@@ -230,10 +227,8 @@ def _standing(name: str, table: Table, results: Results) -> Iterable[dict]:
         for statistic, values in (("rank", found.rank), ("iqm", found.iqm)):
             yield every | {"statistic": statistic} | _interval(values[:, place])
         for block, rank in zip(blocks, found.by_table[:, place].tolist()):
-            yield {"set": name, "statistic": "rank_in_table", "table": block.name} | {
-                "method": found.methods[place],
-                "value": rank,
-            }
+            of_table = {"statistic": "rank_in_table", "table": block.name, "value": rank}
+            yield {"set": name, "method": found.methods[place]} | of_table
         for at, tau in enumerate(summary.TAUS.tolist()):
             yield every | {"statistic": "profile", "tau": tau} | _interval(found.profile[:, place, at])
 
@@ -257,11 +252,8 @@ def _pairs(table: Table, results: Results) -> Iterable[dict]:
 def _orders(table: Table, results: Results) -> Iterable[dict]:
     blocks = summary.blocks_of(table, results)
     for (one, other), (tau, p, number) in summary.agreement(blocks).items():
-        yield {"statistic": "tau_b", "table": blocks[one].name, "other": blocks[other].name} | {
-            "value": tau,
-            "p": p,
-            "methods": number,
-        }
+        pair = {"statistic": "tau_b", "table": blocks[one].name, "other": blocks[other].name}
+        yield pair | {"value": tau, "p": p, "methods": number}
 
 
 def frontier_rows(protocol: str, table: Table, results: Results) -> Iterable[dict]:

@@ -84,14 +84,8 @@ def _pairs(plan: Plan, boards: Boards) -> str:
     order = np.argsort(-above.sum(axis=1), kind="stable").tolist()
     text = f"Of {known.sum() // 2} pairs of methods, {above.sum()} are told apart."
     titles = [table.method_title(method) for method in found.methods]
-    rows = [
-        [
-            titles[place],
-            *(str(of[place].sum()) for of in (above, below)),
-            str((known & ~above & ~below)[place].sum()),
-        ]
-        for place in order
-    ]
+    counted = above, below, known & ~above & ~below
+    rows = [[titles[place], *(str(of[place].sum()) for of in counted)] for place in order]
     return _markdown(["Method", "wins", "losses", "undecided"], rows, text)
 
 

@@ -14,14 +14,8 @@ from reporting.leaderboard.boards import Boards, as_table, results_of
 from reporting.leaderboard.columns import SCORES, SHOWN, Column, parse
 from reporting.leaderboard.settings import as_bits, check_keys, paragraph
 from reporting.leaderboard.trials import Search, searches
+from reporting.printed import legend
 from reporting.printed.cells import Cells, cells
-from reporting.printed.legend import (
-    budget_sentence,
-    collapse_sentence,
-    dagger_sentence,
-    earlier_sentence,
-    spread_words,
-)
 from reporting.printed.markdown import escape_markdown, note_line
 from reporting.printed.marks import number
 from reporting.tables.model import Table
@@ -129,9 +123,6 @@ def _line(name: str, cells: Sequence[str]) -> str:
     return "| " + " | ".join([name, *cells]) + " |"
 
 
-# -- what the cells are taken from ----------------------------------------------------------------
-
-
 def _blocks(columns: Iterable[Column]) -> list[dict]:
     """Blocks of all scores that columns are made of, ranges among them."""
     methods_of: dict[tuple[str, str, int], list[tuple[str, ...]]] = {}  # of each column; (): all
@@ -187,9 +178,6 @@ def _rows(given: Mapping, data: _Data, boards: Boards) -> list[str]:
     means = {key[2]: data.printed.of[key].mean if key in data.printed.of else math.nan for key in keys}
     sign = -1 if resolve(by["metric"])[0].higher_is_better else 1
     return sorted(methods, key=lambda name: (math.isnan(means[name]), sign * means[name]))
-
-
-# -- cells ----------------------------------------------------------------------------------------
 
 
 def _cell(data: _Data, column: Column, method: str) -> str:
@@ -274,17 +262,14 @@ def _number(data: _Data, column: Column, method: str, bits: int) -> float | None
     return whole_mean(values)
 
 
-# -- sentences ------------------------------------------------------------------------------------
-
-
 def _legend(data: _Data, columns: Sequence[Column]) -> list[str]:
     """What the marks and the small figures of this table mean; GUIDE has what they mean in every table."""
     frame = data.printed.tidy
     frame = frame[~frame["metric"].str.endswith(RANGE)]
     methods = [method for method in frame["method"].unique() if method != UNCODED]
-    words = [_seeds(data, frame, columns), dagger_sentence(data.table, methods)]
-    words += [earlier_sentence(data.table, methods), collapse_sentence(frame, data.table)]
-    words.append(budget_sentence(frame, data.table))
+    words = [_seeds(data, frame, columns), legend.dagger_sentence(data.table, methods)]
+    words += [legend.earlier_sentence(data.table, methods), legend.collapse_sentence(frame, data.table)]
+    words.append(legend.budget_sentence(frame, data.table))
     if any(column.show in COSTS for column in columns):
         words.append(_machines(data))
     return [*filter(None, words)]
@@ -297,7 +282,7 @@ def _seeds(data: _Data, frame: pd.DataFrame, columns: Iterable[Column]) -> str:
     if counts == [1]:
         return "One seed."
     spread = any(column.show == "score" and column.spread for column in columns)
-    words = spread_words(frame, data.table) if spread else "Mean"
+    words = legend.spread_words(frame, data.table) if spread else "Mean"
     single = " (one: no ±)" if spread and counts[0] == 1 else ""
     several = " to ".join(str(count) for count in (counts[:1] + counts[1:][-1:]))
     return f"{words} over {several} seeds{single}."

@@ -30,7 +30,6 @@ def data_url(name: str, text: str) -> str:
 
 
 def packed(text: str) -> str:
-    """Text in UTF-8, compressed with gzip, in base64."""
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
@@ -63,11 +62,12 @@ def inline_svg(text: str, name: str, label: str, ids: str) -> Markup:
     cut to hundredths of a point; what is repeated or says nothing is left out: groups without attributes,
     pictures, letters of paths, styles, a font that all text has; the size is left to the page.
 
-    Raises ValueError where `text` has no <svg> element.
+    Raises ValueError where `text` has no <svg> element with a viewBox.
     """
-    start = re.search(r"<svg\b", text)
+    start = re.search(r'<svg\b[^>]* viewBox="[\d.-]+ [\d.-]+ ([\d.]+) ([\d.]+)"', text)
     if start is None:
         raise ValueError(f"figure {name}: not an SVG file")
+    width, height = start.groups()
     prefix = f"figure-{anchor(name)}"
     text = text[start.start() :]
     text = re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
@@ -84,7 +84,9 @@ def inline_svg(text: str, name: str, label: str, ids: str) -> Markup:
         text,
     )
     text = re.sub(r'(<style type="text/css">)\s*\*', rf"\1#{prefix} *", text)
-    text = re.sub(r' (?:transform|points)="[^"]*"', _hundredths, text)
+    text = re.sub(
+        r' (?:transform|points)="[^"]*"', lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]), text
+    )
     text = re.sub(r' ([xy])="([\d.-]+)"', lambda found: f' {found[1]}="{_number(float(found[2]), 1)}"', text)
     # Outlines of markers, which have ids, are small.
     text = re.sub(r'<path d="([^"]*)"', lambda found: f'<path d="{_compact(found[1], 1)}"', text)
@@ -93,9 +95,7 @@ def inline_svg(text: str, name: str, label: str, ids: str) -> Markup:
     )
     text = re.sub(r' transform="rotate\(-?0 [^"]*"', "", text)
     text = re.sub(r' style="([^"]*)"', lambda found: f' style="{_short_style(found[1])}"', text)
-    text = _without_bare_groups(
-        re.sub(r"<g([^>]*)>((?:<use [^>]*/>)+)</g>", _one_style, _plain_outlines(text))
-    )
+    text = _without_bare_groups(text)
     fonts = set(re.findall(r'font-family:[^;"]*', text))
     if len(fonts) == 1:
         (font,) = fonts
@@ -104,11 +104,7 @@ def inline_svg(text: str, name: str, label: str, ids: str) -> Markup:
         font = ""
     text = re.sub(r"(?<=:)\s*(#[0-9a-f]{6})\b", lambda found: themed(found[1]), text)
     text = _with_classes(_shared_pictures(text, ids), f"#{prefix}")
-    opening, rest = text.split(">", 1)
-    size = re.search(r'viewBox="[\d.-]+ [\d.-]+ ([\d.]+) ([\d.]+)"', opening)
-    if size is None:
-        raise ValueError(f"{name}: its SVG file has no viewBox")
-    width, height = size.groups()
+    _, rest = text.split(">", 1)
     label = html.escape(label, quote=True)
     # A figure that is narrower than the page's keeps the size of its text.
     part = float(width) / (72 * PAGE)
@@ -118,10 +114,6 @@ def inline_svg(text: str, name: str, label: str, ids: str) -> Markup:
         f'<svg id="{prefix}" viewBox="0 0 {width} {height}" role="img" aria-label="{label}"{own_style}>'
         f"{rest.rstrip()}"
     )
-
-
-def _hundredths(attribute: re.Match) -> str:
-    return re.sub(r"(\.\d\d)\d+", r"\1", attribute[0])
 
 
 def _number(value: float, decimals: int) -> str:
@@ -157,36 +149,6 @@ def _compact(path: str, decimals: int) -> str:
                 text += step if step[0] == "-" or text[-1].isalpha() else f" {step}"
             place = point
     return text
-
-
-def _plain_outlines(text: str) -> str:
-    """An SVG whose outlines of markers leave to the markers what all of these say.
-
-    Ends and corners of lines stay: the style sheet of a figure says them of every element.
-    """
-    said: dict[str, set[str]] = {}
-    for use in re.findall(r"<use [^>]*>", text):
-        href, style = re.search(r'href="#([^"]*)"', use), re.search(r' style="([^"]*)"', use)
-        parts = set(style[1].split(";") if style else ())
-        if href:
-            said[href[1]] = said.get(href[1], parts) & parts
-
-    def plain(found):
-        common = {part for part in said.get(found[2], ()) if not part.startswith("stroke-line")}
-        style = ";".join(part for part in found[4].split(";") if part not in common)
-        return f"{found[1]}{found[3]}" + (f' style="{style}"' if style else "")
-
-    return re.sub(r'(<path id="([^"]*)")( d="[^"]*") style="([^"]*)"', plain, text)
-
-
-def _one_style(group: re.Match) -> str:
-    """A group of markers, with their style once if all have the same."""
-    about, uses = group[1], group[2]
-    styles = set(re.findall(r' style="([^"]*)"', uses))
-    if len(styles) != 1 or uses.count(" style=") != uses.count("<use ") or " style=" in about:
-        return group[0]
-    (style,) = styles
-    return f'<g{about} style="{style}">' + uses.replace(f' style="{style}"', "") + "</g>"
 
 
 def _shared_pictures(text: str, own: str) -> str:

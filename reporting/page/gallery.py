@@ -40,8 +40,7 @@ def draw(table: Table, gallery: Mapping[str, np.ndarray]) -> Figure:
     Artists can be found by their gid: "tie-<protocol>-<query>-<method>-<distance>" for the box of a tie,
     "right-<protocol>-<query>-<method>" and "wrong-…" for the frames of relevant and of other items.
 
-    Where no run has codes, one line says so. Raises ValueError where the gallery has no protocol of the
-    table.
+    Where no run has codes, one line says so.
     """
     shown: list[tuple[str, str, list[str]]] = []
     for group in table.groups:
@@ -49,12 +48,7 @@ def draw(table: Table, gallery: Mapping[str, np.ndarray]) -> Figure:
         if known and group.protocol not in [protocol for protocol, _, _ in shown]:
             shown.append((group.protocol, group.title, known))
     with styled():
-        if not shown and any(f"{group.protocol}/queries" in gallery for group in table.groups):
-            return _nothing()
-    if not shown:
-        raise ValueError(f"table {table.name}: no protocol has pictures, so there is no gallery to draw")
-    with styled():
-        return _draw(table, shown, gallery)
+        return _draw(table, shown, gallery) if shown else _nothing()
 
 
 def _nothing() -> Figure:

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import quote
 
-from reporting.page.words import plain
+from reporting.page.templates import plain
 from reporting.tables.model import Group, Table
-from reporting.tables.runs import NO_RECORD, Results, Run
+from reporting.tables.runs import KEY, NO_RECORD, Results, Run
 from reporting.tables.titles import LEADERBOARD
 
 
@@ -43,13 +43,9 @@ def _row(table: Table, run: Run, asking: Sequence[Group]) -> dict:
     folder = ""
     if status == "done" and not run.folds:  # the runs of folds are in folders of their own
         folder = "/".join(quote(str(part), safe="") for part in ("runs", *run.cell, run.seed))
-    return {
-        "protocol": run.protocol,
+    return {key: getattr(run, key) for key in KEY} | {
         "title": asking[0].title,
-        "method": run.method,
         "name": table.method_title(run.method),
-        "bits": run.bits,
-        "seed": run.seed,
         "here": not run.from_leaderboard,
         "status": status,
         "reason": reason,
@@ -79,7 +75,7 @@ def _number(value: float | None, whole: bool = False) -> str:
 
 def _settings(runs: Iterable[dict]) -> list[dict]:
     """Distinct hyper-parameters of runs, besides seeds and code lengths, which the rows of runs have:
-    [{number, name, method, bits, values}], of a method and of all its code lengths that have them.
+    [{number, name, bits, values}], of a method and of all its code lengths that have them.
 
     Each run that has such gets the number of its own as "settings", the others None.
     """
@@ -88,16 +84,9 @@ def _settings(runs: Iterable[dict]) -> list[dict]:
         values = tuple(pair for pair in run["hyperparameters"] if pair[0] not in ("bits", "seed"))
         run["settings"] = None
         if run["status"] == "done" and values:
-            key = (run["method"], values)
             entry = found.setdefault(
-                key,
-                {
-                    "number": len(found) + 1,
-                    "name": run["name"],
-                    "method": run["method"],
-                    "bits": [],
-                    "values": values,
-                },
+                (run["method"], values),
+                {"number": len(found) + 1, "name": run["name"], "bits": [], "values": values},
             )
             entry["bits"] += [run["bits"]] * (run["bits"] not in entry["bits"])
             run["settings"] = entry["number"]

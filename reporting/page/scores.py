@@ -9,18 +9,18 @@ import pandas as pd
 from markupsafe import Markup
 
 from reporting.page.table_view import TableView
-from reporting.page.templates import metric_words
-from reporting.page.words import equals, known, signed
+from reporting.page.templates import equals, known, metric_words, signed
 from reporting.printed.cells import Cell, Row
 from reporting.printed.marks import as_published
 from reporting.statistics import columns as statistics
 from reporting.tables.model import Group, Source, Table
 from reporting.tables.runs import AS_GIVEN, Results, ScoreCell
 from reporting.tables.titles import EN_DASH, LEADERBOARD, UNCODED, family_title
+from tiebench.paired import TOO_FEW
 
 # What a mark of an open comparison says to a screen reader, by verdict.
 OPEN_WORDS = {
-    statistics.TOO_FEW: "too few runs to tell from the best",
+    TOO_FEW: "too few runs to tell from the best",
     statistics.UNDECIDED: "not decided whether it is worse than the best",
 }
 
@@ -29,23 +29,23 @@ def score_panels(view: TableView, id_: str) -> list[dict]:
     """The tables of the template, one for each panel. id_: of the view, for its notes."""
     table, printed, result = view.table, view.printed, []
     panels = table.panels()
-    for number, panel in enumerate(panels, 1):
-        columns = [(group, bits) for group in panel.groups for bits in group.bits]
+    for number, (groups, methods) in enumerate(panels, 1):
+        columns = [(group, bits) for group in groups for bits in group.bits]
         row = functools.partial(_row, view, columns, view.links if number == 1 else {})
-        pieces = printed.rows(panel.groups, panel.methods)
+        pieces = printed.rows(groups, methods)
         families = [
             {
                 "title": (family_title(family) or "Other") if len(pieces) > 1 else "",
-                "rows": [row(panel.methods.index(of.method or ""), of) for of in rows],
+                "rows": [row(methods.index(of.method or ""), of) for of in rows],
             }
             for family, rows in pieces
         ]
-        if uncoded := printed.uncoded(panel.groups):
-            families.append({"title": "", "rows": [row(len(panel.methods), uncoded)]})
+        if uncoded := printed.uncoded(groups):
+            families.append({"title": "", "rows": [row(len(methods), uncoded)]})
         # Of a table of one protocol, the heading of the page says which.
         titles = [
             ("" if group.title == table.heading else group.title, metric_words(group.metric))
-            for group in panel.groups
+            for group in groups
         ]
         result.append(
             {
@@ -57,7 +57,7 @@ def score_panels(view: TableView, id_: str) -> list[dict]:
                 ),
                 "groups": [
                     (Markup(", ").join(filter(None, words)), len(group.bits))
-                    for words, group in zip(titles, panel.groups)
+                    for words, group in zip(titles, groups)
                 ],
                 # Code length, and whether the column is the first of its group.
                 "columns": [(bits, bits == group.bits[0]) for group, bits in columns],
@@ -147,5 +147,4 @@ def _comparison_words(table: Table, row: Any) -> list[str]:
 def sources(table: Table, shown: Iterable[ScoreCell]) -> list[Source]:
     """The papers whose scores stand in some of these cells, in the table's order."""
     used = {source for cell, (_, source, _) in table.published_values.items() if cell in shown}
-    by_name = {source.source: source for source in table.sources}
-    return [by_name[name] for name in table.published if name in used]
+    return [source for source in table.sources if source.source in used]

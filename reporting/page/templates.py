@@ -1,13 +1,16 @@
-"""The templates of pages of results and of the site, with what all of them know."""
+"""The templates of pages of results and of the site, and names and numbers as people read them."""
 
+import json
+import math
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TypeGuard
 
 import jinja2
 from markupsafe import Markup
 
-from reporting.page.words import probability, signed
+from reporting.printed.marks import number
 from reporting.tables.titles import COLLAPSED, EN_DASH, FILLED
 from tiebench.metrics import label
 
@@ -34,7 +37,6 @@ def anchor(name: str) -> str:
 
 
 def metric_words(metric: str) -> Markup:
-    """The display name of a metric."""
     text, subscript = label(metric)
     return Markup("{}<sub>{}</sub>").format(text, subscript) if subscript else Markup("{}").format(text)
 
@@ -43,3 +45,27 @@ def subscripts(text: str) -> Markup:
     """Plain text with AP_T and NDCG_T set as they are in the paper."""
     escaped = str(Markup.escape(text))
     return Markup(re.sub(r"\b(AP|NDCG)_T\b", r"\1<sub>T</sub>", escaped))
+
+
+def known(value: float | None) -> TypeGuard[float]:
+    return value is not None and not math.isnan(value)
+
+
+def signed(value: float | None) -> str:
+    return number(value, 4, "+") if known(value) else EN_DASH
+
+
+def probability(value: float | None) -> str:
+    """A p-value for people: "0.012", "< 0.001"; an en dash for none."""
+    if not known(value):
+        return EN_DASH
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def equals(p: float) -> str:
+    text = probability(p)
+    return text if text.startswith("<") else f"= {text}"
+
+
+def plain(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)

@@ -77,15 +77,13 @@ def frame(table: Table, results: Results) -> pd.DataFrame:
 def rows(table: Table, health: pd.DataFrame | None) -> list[dict]:
     """Rows of the printed tables, one per protocol, method and bits of the table, with means over seeds.
 
-    Each is {"protocol", "title" (of the protocol), "method", "name", "bits", "values": [(number or None,
+    Each is {"title" (of the protocol), "method", "name", "bits", "values": [(number or None,
     text), ...] of PRINTED, "collapsed": words, "" for a cell without collapsed codes}.
     """
     result: list[dict] = []
     if health is None:
         return result
     for (protocol, method, bits), cell in health.groupby(["protocol", "method", "bits"], sort=False):
-        if (protocol, method, bits) not in table.cells:
-            continue
         values = []
         for _, _, column, digits in PRINTED:
             mean = cell[column].astype("float64").mean()
@@ -93,7 +91,6 @@ def rows(table: Table, health: pd.DataFrame | None) -> list[dict]:
             values.append((mean if known else None, f"{mean:,.{digits}f}" if known else EN_DASH))
         result.append(
             {
-                "protocol": protocol,
                 "title": table.protocol_title(protocol),
                 "method": method,
                 "name": table.method_title(method),

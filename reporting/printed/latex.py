@@ -6,7 +6,7 @@ import textwrap
 
 from reporting.printed.cells import Cell, Cells
 from reporting.printed.marks import as_published
-from reporting.tables.model import Group, Panel
+from reporting.tables.model import Group
 from reporting.tables.titles import UNCODED_TITLE, family_title
 from tiebench.metrics import label as metric_label
 
@@ -71,8 +71,8 @@ def to_latex(printed: Cells, digits: int = 3) -> str:
 
     beside = max(map(_points, headings))
     laid_out = table.panels(PAGE - beside, points)
-    width = max(sum(len(group.bits) for group in panel.groups) for panel in laid_out)
-    widest = max(sum(map(points, panel.groups)) for panel in laid_out)
+    width = max(sum(len(group.bits) for group in groups) for groups, _ in laid_out)
+    widest = max(sum(map(points, groups)) for groups, _ in laid_out)
     environment = "table" if beside + widest <= COLUMN else "table*"  # over both columns of a paper
     caption = escape_latex(table.heading).rstrip(".") + "."
     if table.description:
@@ -88,11 +88,11 @@ def to_latex(printed: Cells, digits: int = 3) -> str:
         f"\\begin{{tabular}}{{@{{}}l{'c' * width}@{{}}}}",
         r"\toprule",
     ]
-    for index, panel in enumerate(laid_out):
+    for index, (groups, methods) in enumerate(laid_out):
         if index:
             lines.append(r"\midrule")
-        lines += _latex_header(panel, width)
-        for number, (family, rows) in enumerate(printed.rows(panel.groups, panel.methods)):
+        lines += _latex_header(groups, width)
+        for number, (family, rows) in enumerate(printed.rows(groups, methods)):
             if family:
                 lines += [r"\addlinespace"] * (number > 0)
                 lines.append(
@@ -101,7 +101,7 @@ def to_latex(printed: Cells, digits: int = 3) -> str:
             for row in rows:
                 texts = [_latex_cell(cell, digits) for cell in row.cells]
                 lines.append(_latex_row([escape_latex(row.heading), *texts], width))
-        if uncoded := printed.uncoded(panel.groups):
+        if uncoded := printed.uncoded(groups):
             texts = [_latex_cell(cell, digits) for cell in uncoded.cells]
             lines += [r"\addlinespace", _latex_row([uncoded_heading, *texts], width)]
     lines += [r"\bottomrule", r"\end{tabular}"]
@@ -114,9 +114,9 @@ def to_latex(printed: Cells, digits: int = 3) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _latex_header(panel: Panel, width: int) -> list[str]:
+def _latex_header(groups: list[Group], width: int) -> list[str]:
     names, rules, bits, start = [""], [], ["Method"], 2
-    for group in panel.groups:
+    for group in groups:
         end = start + len(group.bits) - 1
         lines = _latex_title(group)
         title = r" \\ ".join(lines)

@@ -34,8 +34,7 @@ def with_scores_of_queries(
     seeds where that is all that is kept. scores: cell -> metric -> (n, Q), a row a seed, or (Q,)."""
     seeds: dict[RunCell, list[int]] = {}
     for run in runs:
-        if run.seed is not None:
-            seeds.setdefault(run.cell, []).append(run.seed)
+        seeds.setdefault(run.cell, []).append(run.seed)
     found = []
     for run in runs:
         own = {}

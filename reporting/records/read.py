@@ -161,9 +161,6 @@ def uncoded_scores(table: Table, results: str | Path = "results") -> dict[str, d
     return found
 
 
-# -- one frame of all scores ----------------------------------------------------------------------
-
-
 def load_results(
     table: str,
     results: str | Path = "results",

@@ -13,17 +13,9 @@ from reporting.frames import empty_row
 from reporting.statistics.samples import Pair, against, all_pairs, sample
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
+from tiebench import paired
 from tiebench.messages import joined
 from tiebench.metrics import resolve
-from tiebench.paired import (
-    ENOUGH_RUNS,
-    LEVEL,
-    OPEN,
-    TOO_FEW,
-    Scores,
-    bootstrap_intervals,
-    seeds_needed,
-)
 
 # As of `frames.KINDS`.
 KINDS = {
@@ -47,19 +39,14 @@ KINDS = {
     "seeds_needed": "Int64",
     "verdict": "str",
 }
-# Besides TOO_FEW.
+# Besides `paired.TOO_FEW`.
 BEST, WORSE, UNDECIDED = "best", "worse", "undecided"
-MARKS = {TOO_FEW: "?s", UNDECIDED: "?"}
+MARKS = {paired.TOO_FEW: "?s", UNDECIDED: "?"}
 # More seeds than this are not planned: a difference that needs them is as small as the luck of a seed.
 MOST_SEEDS = 30
 
 
-# -- cells against the best of their column -------------------------------------------------------
-
-
-def comparisons(
-    table: Table, results: Results, resamples: int = 2000, pairs: Mapping[tuple, Mapping] | None = None
-) -> pd.DataFrame:
+def comparisons(table: Table, results: Results, pairs: Mapping[tuple, Mapping] | None = None) -> pd.DataFrame:
     """Each cell of a table with its interval over queries, and how it compares with the best of its column.
 
     One row per cell, in the order of `frames.tidy`. Columns: table, protocol, metric, method (str); bits,
@@ -90,7 +77,7 @@ def comparisons(
     `frames.tidy` does, and for runs of one column with different numbers of queries.
     """
     in_order = [cell for group in table.groups for cell in group.cells()]
-    columns: dict[tuple, dict[str, Scores]] = {}
+    columns: dict[tuple, dict[str, paired.Scores]] = {}
     for protocol, metric, method, bits in in_order:
         runs = results.cell(protocol, method, bits)
         kept = {seed: run for seed, run in runs.items() if metric in run.per_query}
@@ -102,7 +89,7 @@ def comparisons(
         if all(scores.per_query is None for scores in cells.values()):
             continue
         competing = {method for method in cells if table.competes(method, column[0])}
-        found[column] = _column(column, cells, competing, resamples, (pairs or {}).get(column))
+        found[column] = _column(column, cells, competing, (pairs or {}).get(column))
     empty = empty_row(KINDS) | {"table": table.name}
     rows = []
     for protocol, metric, method, bits in in_order:
@@ -113,9 +100,8 @@ def comparisons(
 
 def _column(
     column: tuple,
-    cells: Mapping[str, Scores],
+    cells: Mapping[str, paired.Scores],
     competing: set[str],
-    resamples: int,
     every: Mapping[tuple[str, str], Pair] | None,
 ) -> dict[str, dict]:
     """The part of a row that scores decide, for each method of a column that has some; one has those of
@@ -126,7 +112,7 @@ def _column(
     sizes = {len(row) for row in rows.values()}
     if len(sizes) > 1:
         raise ValueError(f"{name}: runs of one column have {' and '.join(map(str, sorted(sizes)))} queries")
-    low, high = bootstrap_intervals(np.array([*rows.values()]), name, resamples)
+    low, high = paired.bootstrap_intervals(np.array([*rows.values()]), name)
     result: dict[str, dict] = {
         method: {"queries": 0, "seeds": scores.runs, "mean": scores.mean} for method, scores in cells.items()
     }
@@ -136,7 +122,8 @@ def _column(
     cells = {method: scores for method, scores in cells.items() if method in competing}
     if len(cells) < 2:
         return result
-    best = best_of({method: scores.mean for method, scores in cells.items()}, metric)
+    first = max if resolve(metric)[0].higher_is_better else min
+    best = first(cells, key=lambda method: cells[method].mean)
     result[best] |= {"best": best, "difference": 0.0, "verdict": BEST}
     pairs = len(cells) * (len(cells) - 1) // 2
     # In a fixed order of pairs, each row minus those above it: floating-point sums then repeat exactly.
@@ -146,7 +133,7 @@ def _column(
     for method, pair in against(every, best, others).items():
         found, p = pair.found, pair.p_adjusted
         # The best has the best mean: a difference that is tested can only be worse.
-        words = {OPEN: UNDECIDED, TOO_FEW: TOO_FEW}
+        words = {paired.OPEN: UNDECIDED, paired.TOO_FEW: paired.TOO_FEW}
         verdict = BEST if found.mean == 0 else words.get(found.verdict(p), WORSE)
         result[method] |= {
             "best": best,
@@ -159,18 +146,10 @@ def _column(
             "verdict": verdict,
         }
         if verdict in words.values():
-            seeds = seeds_needed(found, pairs)
+            seeds = paired.seeds_needed(found, pairs)
             if min(cells[method].runs, cells[best].runs) < seeds <= MOST_SEEDS:
                 result[method]["seeds_needed"] = int(seeds)
     return result
-
-
-def best_of(means: Mapping[str, float], metric: str) -> str:
-    """The method of the best mean, by the direction of the metric; of equals the first."""
-    return (max if resolve(metric)[0].higher_is_better else min)(means, key=means.__getitem__)
-
-
-# -- marks ----------------------------------------------------------------------------------------
 
 
 def cell_marks(compared: pd.DataFrame) -> dict[tuple[str, str, str, int], str]:
@@ -191,7 +170,7 @@ def marks_legend(compared: pd.DataFrame) -> str:
     """What the marks of `cell_marks` mean, in sentences for a reader; "" for a table without comparisons."""
     if not (compared["verdict"] != "").any():
         return ""
-    few = f"a method that varies has fewer than {ENOUGH_RUNS}"
+    few = f"a method that varies has fewer than {paired.ENOUGH_RUNS}"
     if not _tested(compared):
         return f"Too few runs to tell methods apart: {few}."
     used = set(cell_marks(compared).values())
@@ -204,10 +183,10 @@ def marks_legend(compared: pd.DataFrame) -> str:
         what = joined(sources) if sources else "these scores"
         words.append(f"?: {what} do not tell from the best of the column.")
     if used:
-        words.append(f"No mark says that two scores are equal (level {LEVEL}, Holm's correction).")
+        words.append(f"No mark says that two scores are equal (level {paired.LEVEL}, Holm's correction).")
     return " ".join(words)
 
 
 def _tested(compared: pd.DataFrame) -> bool:
     """Whether some comparison has enough runs."""
-    return not set(compared["verdict"]) <= {"", BEST, TOO_FEW}
+    return not set(compared["verdict"]) <= {"", BEST, paired.TOO_FEW}

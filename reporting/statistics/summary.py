@@ -176,9 +176,6 @@ def blocks_of(table: Table, results: Results) -> Blocks:
     return _blocks(found, methods)
 
 
-# -- methods over tables --------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Standing:
     """Methods that have scores everywhere.
@@ -269,9 +266,6 @@ def with_interval(point: Array, draws: Array) -> Array:
     """(3, …): values, and the percentile interval of their draws (R, …)."""
     low, high = np.quantile(draws, [TAIL, 1 - TAIL], axis=0)
     return np.stack([point, low, high])
-
-
-# -- pairs ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,12 +71,9 @@ class Source:
 
     @classmethod
     def from_json(cls, given: Mapping) -> "Source":
-        """Raises ValueError for a cell that is given twice."""
         values: dict[ScoreCell, tuple[float, str]] = {}
         for one in given["values"]:
             cell = one["protocol"], one["metric"], one["method"], one["bits"]
-            if cell in values:
-                raise ValueError(f"published source {given['source']}: {cell_words(cell)} is given twice")
             values[cell] = float(one["value"]), one.get("note") or ""
         return cls(given["source"], given.get("citation") or "", given.get("url") or "", values)
 
@@ -126,14 +123,6 @@ class Group:
         return (self.cell(method, bits) for method in self.methods for bits in self.bits)
 
 
-@dataclass(frozen=True)
-class Panel:
-    """Groups side by side, and the methods of at least one of them, in row order."""
-
-    groups: tuple[Group, ...]
-    methods: tuple[str, ...]
-
-
 def claimed_metrics(sources: Iterable[Mapping]) -> set[str]:
     """Metrics that claims name, whichever a table shows; sources: contents of files of claims."""
     named = [
@@ -153,10 +142,10 @@ class Table:
     seeds: of the runs of a method, or the first `fewer_seeds` of them; styles, families: by method; titles:
     of methods without a row, which claims name; protocols: titles, also of some that only claims name; folds:
     protocol -> the protocols whose runs its scores are made of; settings: by protocol; tunings: by cell;
-    published: names of the `sources` whose scores are compared, in order; print_published: whether they are
-    printed too; reference_lines: methods that figures mark; figures: figure -> options; refused: cell -> why
-    it has no run; claims: contents of files of claims; uncoded: protocols whose features are scored; filled:
-    what is taken from the leaderboard.
+    sources: whose scores are compared, in order; print_published: whether they are printed too;
+    reference_lines: methods that figures mark; figures: figure -> options; refused: cell -> why it has no
+    run; claims: contents of files of claims; uncoded: protocols whose features are scored; filled: what is
+    taken from the leaderboard.
     """
 
     name: str
@@ -173,7 +162,6 @@ class Table:
     folds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     settings: Mapping[str, ProtocolSettings] = field(default_factory=dict)
     tunings: Mapping[RunCell, Tuning] = field(default_factory=dict)
-    published: tuple[str, ...] = ()
     print_published: bool = False
     reference_lines: tuple[str, ...] = ()
     figures: Mapping[str, Mapping] = field(default_factory=dict)
@@ -210,7 +198,8 @@ class Table:
         seen: set[ScoreCell] = set()
         for cell in (cell for group in groups for cell in group.cells()):
             if cell in seen:
-                raise ValueError(f"table {entry['name']}: {cell_words(cell)} is in the table twice")
+                words = "{}, {}, {}, {} bits".format(*cell)
+                raise ValueError(f"table {entry['name']}: {words} is in the table twice")
             seen.add(cell)
         return cls(
             name=entry["name"],
@@ -227,7 +216,6 @@ class Table:
                 for name, of in (entry.get("settings") or {}).items()
             },
             tunings={_run_cell(of): Tuning(of["trials"], of["budget"]) for of in entry.get("budgets") or ()},
-            published=tuple(entry.get("published") or ()),
             reference_lines=tuple(entry.get("reference_lines") or ()),
             sources=tuple(Source.from_json(of) for of in settings.get("published") or ()),
             refused={_run_cell(of): of["reason"] for of in settings.get("refused") or ()},
@@ -259,8 +247,9 @@ class Table:
 
     def panels(
         self, room: float = 8, width: Callable[[Group], float] = lambda group: len(group.bits)
-    ) -> list[Panel]:
-        """The groups laid out in panels no wider than `room`; by default a column of scores is 1 wide.
+    ) -> list[tuple[list[Group], list[str]]]:
+        """Panels no wider than `room`: groups side by side, and the methods of at least one of them, in row
+        order. By default a column of scores is 1 wide.
 
         Groups keep their order and are never split: a group wider than `room` has a panel to itself.
         """
@@ -270,7 +259,7 @@ class Table:
                 rows[-1].append(group)
             else:
                 rows.append([group])
-        return [Panel(tuple(row), tuple(self._in_order(row))) for row in rows]
+        return [(row, self._in_order(row)) for row in rows]
 
     def _in_order(self, groups: Iterable[Group]) -> list[str]:
         """Methods of groups family after family, within one in the order of the table."""
@@ -315,14 +304,12 @@ class Table:
     # -- runs --
 
     def method_seeds(self, method: str) -> list[int]:
-        """The seeds of a method's runs."""
         return method_seeds(self.seeds, self.fewer_seeds, method)
 
     def cell_seeds(self, method: str, runs: Mapping[int, Run]) -> list[int]:
         """The seeds that a cell is to have, given its runs: the method's, or those of the leaderboard."""
-        return (
-            sorted(runs) if any(run.from_leaderboard for run in runs.values()) else self.method_seeds(method)
-        )
+        filled = any(run.from_leaderboard for run in runs.values())
+        return sorted(runs) if filled else self.method_seeds(method)
 
     def members(self, protocol: str) -> list[str]:
         """The protocols whose runs a protocol's scores are made of: its folds, or itself."""
@@ -385,20 +372,11 @@ class Table:
 
     @functools.cached_property
     def published_values(self) -> dict[ScoreCell, tuple[float, str, str]]:
-        """Cell -> (score, source, note) that papers print.
-
-        The first of `published` that has a cell is taken. Raises ValueError for an unknown source.
-        """
-        sources = {source.source: source for source in self.sources}
+        """Cell -> (score, source, note) that papers print, of the first of `sources` that has the cell."""
         result: dict[ScoreCell, tuple[float, str, str]] = {}
-        for name in self.published:
-            if name not in sources:
-                known = ", ".join(sorted(sources)) or "none"
-                raise ValueError(
-                    f"table {self.name}: published source {name!r} is not known (known: {known})"
-                )
-            for cell, (value, note) in sources[name].values.items():
-                result.setdefault(cell, (value, name, note))
+        for source in self.sources:
+            for cell, (value, note) in source.values.items():
+                result.setdefault(cell, (value, source.source, note))
         return result
 
 
@@ -416,11 +394,6 @@ def in_order(methods: Iterable[str], order: Sequence[str], families: Mapping[str
         return known.index(of) if of in known else len(known), places.get(method, len(places))
 
     return sorted(methods, key=key)
-
-
-def cell_words(cell: ScoreCell) -> str:
-    protocol, metric, method, bits = cell
-    return f"{protocol}, {metric}, {method}, {bits} bits"
 
 
 def _run_cell(given: Mapping) -> RunCell:

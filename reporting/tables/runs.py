@@ -8,7 +8,7 @@ import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from reporting.tables.titles import LEADERBOARD
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 RunCell = tuple[str, str, int]
 ScoreCell = tuple[str, str, str, int]
 
-# Of a run: cells of the leaderboard may be missing there.
-STATUSES = ("done", "refused", "missing")
 NO_RECORD = "no run was recorded"
 # Copied from run.json under the same name; seconds of parts have fields of their own.
 OF_RUN_FILE = ("seconds", "peak_memory_mb", "threads", "device", "git_commit")
@@ -49,13 +47,13 @@ class Tuning:
 class Run:
     """One run, of its files or of the leaderboard.
 
-    status: one of STATUSES, with its `reason`; metrics: name -> mean over the queries; curves: name -> list,
-    see `tiebench.scoring.Scores`; health: of the codes, as scores.json has it, {} where nothing is known;
-    training: lines of training.jsonl; per_query: metric -> float64 (Q,); both are empty unless they were
-    asked for. from_leaderboard: whether the run was not made here; tuning: brought by such a run;
-    search_seconds: of a processor, of the trials that chose its settings, if they were asked for. The rest is
-    of run.json, None or empty for what it does not say; folds: protocols whose runs were put together ->
-    how many queries each has; of_folds: their metrics.
+    status: "done", "refused" or "missing", with its `reason`; metrics: name -> mean over the queries;
+    curves: name -> list, see `tiebench.scoring.Scores`; health: of the codes, as scores.json has it, {} where
+    nothing is known; training: lines of training.jsonl; per_query: metric -> float64 (Q,); both are empty
+    unless they were asked for. from_leaderboard: whether the run was not made here; tuning: brought by such a
+    run; search_seconds: of a processor, of the trials that chose its settings, if they were asked for. The
+    rest is of run.json, None or empty for what it does not say; folds: protocols whose runs were put together
+    -> how many queries each has; of_folds: their metrics.
     """
 
     protocol: str
@@ -172,13 +170,6 @@ def other_fingerprint(name: str, ours: Mapping[str, str], theirs: Mapping[str, s
     return ""
 
 
-class SeedsOfCells(Protocol):
-    """What results ask of their table: `Table` imports this module, so it is named by what it does."""
-
-    def cell_seeds(self, method: str, runs: Mapping[int, Run]) -> list[int]:
-        """The seeds that a method's cell is to have, in order."""
-
-
 @dataclass(frozen=True)
 class Results:
     """What was measured of a table.
@@ -191,21 +182,15 @@ class Results:
     uncoded: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, table: SeedsOfCells, runs: Iterable[Run], uncoded: Mapping | None = None) -> "Results":
-        """Results of the runs of a table, in any order.
+    def of(cls, table: Any, runs: Iterable[Run], uncoded: Mapping | None = None) -> "Results":
+        """Results of the runs of a `Table`, whose module imports this one, in any order.
 
         Runs of other seeds than the method's are left out, but those from the leaderboard: they have the
-        seeds that they were made with, ascending. Raises ValueError for two records of one run and for a
-        status other than those of STATUSES.
+        seeds that they were made with, ascending.
         """
         found: dict[RunCell, dict[int, Run]] = {}
         for run in runs:
-            if run.status not in STATUSES:
-                known = ", ".join(STATUSES)
-                raise ValueError(f"run {run}: status is {run.status!r}, it must be one of: {known}")
-            if run.seed in found.setdefault(run.cell, {}):
-                raise ValueError(f"run {run}: two records of one run")
-            found[run.cell][run.seed] = run
+            found.setdefault(run.cell, {})[run.seed] = run
         return cls(
             {
                 cell: {seed: of[seed] for seed in table.cell_seeds(cell[1], of) if seed in of}
@@ -223,36 +208,20 @@ class Results:
         scores = {seed: run.score(metric) for seed, run in self.cell(protocol, method, bits).items()}
         return {seed: score for seed, score in scores.items() if score is not None}
 
-    def tuning(self, cell: RunCell, known: Tuning | None) -> Tuning:
-        """The tuning of a cell: as its runs bring it, or as the table says, `known`, or as given."""
-        brought = (run.tuning for run in self.cell(*cell).values() if run.tuning is not None)
-        return next(brought, None) or known or Tuning(1, AS_GIVEN)
-
-    def mean_seconds(self, protocol: str, method: str, bits: int, part: str) -> float | None:
-        """Mean of the seconds of a part, one of PARTS, over the runs of a cell, as `whole_mean` does."""
-        return whole_mean([run.seconds_of(part) for run in self.cell(protocol, method, bits).values()])
-
-    def ranges(self, protocol: str, metric: str, method: str, bits: int) -> list[tuple[float, float, float]]:
-        """(worst order, exact mean, best order) of ties, of the runs of a cell that have all three."""
-        names = (f"{metric}_min", metric, f"{metric}_max")
-        found = []
-        for run in self.cell(protocol, method, bits).values():
-            low, middle, high = (run.score(name) for name in names)
-            if low is not None and middle is not None and high is not None:
-                found.append((low, middle, high))
-        return found
-
     def mean_range(
         self, protocol: str, metric: str, method: str, bits: int
     ) -> tuple[float, float, float] | None:
-        """Means of `ranges` over the runs, None where there is none."""
-        found = self.ranges(protocol, metric, method, bits)
-        if not found:
+        """(worst order, exact mean, best order) of ties: means over the runs of a cell that have all three
+        scores, None where there is none."""
+        names = (f"{metric}_min", metric, f"{metric}_max")
+        found = [self.scores(protocol, name, method, bits) for name in names]
+        seeds = set.intersection(*map(set, found))
+        if not seeds:
             return None
-        low, middle, high = map(statistics.mean, zip(*found, strict=True))
+        low, middle, high = (statistics.mean(of[seed] for seed in seeds) for of in found)
         return low, middle, high
 
-    def outcomes(self, table: SeedsOfCells, cell: ScoreCell) -> dict[int, tuple[float | None, str, str]]:
+    def outcomes(self, table: Any, cell: ScoreCell) -> dict[int, tuple[float | None, str, str]]:
         """{seed: `Run.outcome`} of the seeds that a cell of a table is to have."""
         protocol, metric, method, bits = cell
         runs = self.cell(protocol, method, bits)

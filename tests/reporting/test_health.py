@@ -58,8 +58,6 @@ def test_printed_rows_are_means_over_seeds_with_the_seeds_that_collapsed():
     assert by_cell["LSH", 12]["collapsed"] == ""
     assert by_cell["DTSH", 12]["collapsed"] == f"seed 1 since epoch 8: {REASON}"
     assert by_cell["DTSH", 24]["collapsed"] == "seed 0 since epoch 3: x; seed 1: x"
-    part, frame = table_of(TABLE).only(methods=["lsh"]), health.frame(*model_of(TABLE, RECORDS))
-    assert [row["name"] for row in health.rows(part, frame)] == ["LSH"]
 
 
 def test_every_table_marks_a_mean_that_includes_collapsed_codes():

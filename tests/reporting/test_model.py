@@ -10,7 +10,7 @@ from models import model_of, table_of
 
 from reporting.tables import titles
 from reporting.tables.model import Group, Style, Table
-from reporting.tables.runs import NO_RECORD, Results, Run, Tuning
+from reporting.tables.runs import NO_RECORD, Run, Tuning
 
 ROOT = Path(__file__).parents[2]
 ENTRY = {
@@ -82,23 +82,11 @@ def test_results_have_the_seeds_of_the_table_in_its_order():
     assert list(results.cell("p", "a", 8)) == [3, 2] and results.cell("p", "a", 16) == {}
     assert results.scores("p", "ap", "a", 8) == {3: 0.5, 2: 0.5}
     assert results.outcomes(table, ("p", "ap", "a", 8))[1] == (None, "missing", NO_RECORD)
-    assert results.ranges("p", "ap", "a", 8) == [(0.25, 0.5, 0.75)] * 2
+    assert results.mean_range("p", "ap", "a", 8) == (0.25, 0.5, 0.75)
     assert {run.seed for run in results} == {2, 3}
     # Those of the leaderboard have their own.
     _, filled = model_of(ENTRY, [record(seed=seed, source="leaderboard") for seed in (9, 4)])
     assert list(filled.cell("p", "a", 8)) == [4, 9]
-
-
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        ([record(), record()], "run p/a/8/3: two records of one run"),
-        ([record(status="odd")], "run p/a/8/3: status is 'odd', it must be one of: done, refused, missing"),
-    ],
-)
-def test_wrong_records_are_named(wrong, words):
-    with pytest.raises(ValueError, match=words):
-        Results.of(table_of(ENTRY), map(Run.from_json, wrong))
 
 
 def test_an_outcome_says_why_there_is_no_score():

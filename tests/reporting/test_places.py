@@ -2,12 +2,11 @@
 
 import csv
 import itertools
-from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
-from reporting.leaderboard.boards import Boards, as_table, main_metric, other_metrics, results_of
+from reporting.leaderboard.boards import Boards, as_table, main_metric, other_metrics
 from reporting.printed.cells import cells
 from reporting.tables.titles import UNCODED
 from tiebench.leaderboards import stems
@@ -59,23 +58,6 @@ def test_folds_have_places_of_their_own():
         ranked = [row for row in rows if found[row["method"], 32].place]
         first = max(ranked, key=lambda row: float(row["mean"]))
         assert found[first["method"], 32].place == 1
-
-
-def test_seconds_are_means_over_the_runs():
-    seconds = defaultdict(list)
-    with (FOLDER / "digits.runs.csv").open(encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            key = row["method"], int(row["bits"])
-            seconds[key].append((float(row["run.seconds_fit"]), float(row["run.seconds_encode"])))
-    board = BOARDS["digits"]
-    block = {"protocol": "digits", "metric": "ap", "bits": board.bits}
-    results = results_of(as_table([board], [block]), [board])
-    assert len(seconds) > 70
-    for key, of in seconds.items():
-        means = [sum(column) / len(of) for column in zip(*of)]
-        found = [results.mean_seconds("digits", *key, part) for part in ("fit", "encode")]
-        assert found == pytest.approx(means, rel=1e-12)
-    assert results.mean_seconds("digits", "no such method", 12, "fit") is None
 
 
 def test_other_metrics_have_no_ends_of_ranges():

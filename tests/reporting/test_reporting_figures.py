@@ -151,7 +151,7 @@ def test_variants_have_shades_of_the_colour_of_their_class_and_markers_of_their_
     assert shapes(styles)[:2] == [("o", True), ("o", False)]
 
 
-@pytest.mark.parametrize("wrong", [{"colour": "red"}, {"colour": 3}, {"marker": "?"}, {"marker": None}, None])
+@pytest.mark.parametrize("wrong", [{"colour": None}, {"marker": "?"}, {"marker": None}, None])
 def test_a_style_that_cannot_be_drawn_is_replaced(wrong):
     own = table(styles=STYLES | {"lsh": wrong and STYLES["lsh"] | wrong})
     style = method_styles.method_style(table_of(own), "lsh")

@@ -33,8 +33,8 @@ def record(method, bits, seed, scores, metric="ap"):
     return models.record(method, bits, seed, metrics, per_query={metric: scores})
 
 
-def compared(asked, runs, **options):
-    return statistics.comparisons(*model_of(asked, runs), **options)
+def compared(asked, runs):
+    return statistics.comparisons(*model_of(asked, runs))
 
 
 def records(methods=METHODS, bits=(12, 24), seeds=SEEDS, queries=60, gap=0.5, spread=0.1, seed=0):

@@ -12,7 +12,7 @@ from pathlib import Path
 from files import documentation_python, made_once
 
 from methods.base.catalogue import catalogue
-from reporting.page.words import signed
+from reporting.page.templates import signed
 from workflow.documentation import leaderboard_models, leaderboard_pages, method_pages
 from workflow.documentation.api_pages import toctree
 

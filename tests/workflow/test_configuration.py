@@ -334,7 +334,7 @@ def table(seeds, bits, methods=BOTH, protocol="mine"):
 def groups(tables, **protocols):
     """Groups of these protocols, as (protocol, methods, bits, runs)."""
     found = run_groups.groups(Plan(load(ROOT, {"protocols": protocols, "tables": tables})))
-    return [(g.protocol, g.methods, g.bits, g.runs) for g in found if g.protocol in protocols]
+    return [group for group in found if group[0] in protocols]
 
 
 def test_seeds_go_together_by_their_number_and_lengths_by_the_protocol_s_list():

@@ -132,12 +132,6 @@ def test_a_refused_run_has_no_rows_and_a_table_of_refused_runs_says_so(collected
     assert line.get_text() == "No run of these methods has codes to show."
 
 
-def test_a_table_without_pictures_is_told(collected):
-    found, _ = collected
-    with pytest.raises(ValueError, match="no protocol has pictures"):
-        drawn.draw(table(blocks=[{"protocol": "other", "metric": "ap", "bits": [6]}]), found)
-
-
 def test_photographs_are_compressed_for_a_page_and_drawings_are_not(collected):
     figure = drawn.draw(table(), collected[0])  # its pictures are noise
     plain = figure_style.render(figure, "svg").decode()

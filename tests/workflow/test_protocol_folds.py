@@ -34,7 +34,7 @@ def test_a_fold_is_a_protocol_with_runs_of_its_own(folded):
     runs = plan.table_runs("tiny", ["run.json"])
     assert len(runs) == 2 * 2 * 2 * 2 == len(set(runs))
     assert {run.split("/")[2] for run in runs} == set(MEMBERS)
-    assert [group.protocol for group in groups(plan) if "tiny" in group.protocol] == list(MEMBERS)
+    assert [protocol for protocol, *_ in groups(plan) if "tiny" in protocol] == list(MEMBERS)
     assert plan.uncoded_files("tiny") == [f"results/uncoded/{name}.json" for name in MEMBERS]
     needed = targets.needs(plan, "results/tiny.csv")
     assert {protocol for kind, protocol, *_ in needed if kind == "run"} == set(MEMBERS)

@@ -4,7 +4,6 @@ The schemas of workflow/schemas say what a key may hold. The functions below com
 with the files of methods/, datasets/ and networks/, and with the table of metrics.
 """
 
-import itertools
 import os
 import re
 from pathlib import Path
@@ -19,7 +18,6 @@ from tiebench import metrics
 from tiebench.messages import did_you_mean, shorten
 from workflow.configuration import hyperparameter_checks, leaderboard_rows, schema_validation
 from workflow.configuration.bounds import add_bounds
-from workflow.configuration.sources import skipped
 from workflow.configuration.yaml_reader import read_settings
 
 # What a protocol has to ask for so that these are scored.
@@ -85,14 +83,11 @@ def _listed(value):
     return value if isinstance(value, list) else [value]
 
 
-# -- general settings, datasets, networks, protocols -------------------------------------------------------
-
-
 def _check_general(configuration):
     for name in configuration["report"]:
         configuration.check_known(("report",), name, configuration["tables"], "table")
     known = {**configuration["datasets"], **configuration["protocols"]}
-    for name in skipped(configuration.values):
+    for name in configuration["skip"]:
         configuration.check_known(("skip",), name, known, "dataset or protocol")
 
 
@@ -108,14 +103,10 @@ def _check_dataset(configuration, name, entry):
 
 
 def _check_network(configuration, name, entry):
-    for key, check in (
-        ("architecture", lambda: architecture(entry["architecture"])),
-        ("options", lambda: check_options(entry["architecture"], entry["options"])),
-    ):
-        try:
-            check()
-        except ValueError as error:
-            configuration.fail(("networks", name, key), str(error))
+    with configuration.failing("networks", name, "architecture"):
+        architecture(entry["architecture"])
+    with configuration.failing("networks", name, "options"):
+        check_options(entry["architecture"], entry["options"])
 
 
 def _check_protocol(configuration, name, entry):
@@ -199,9 +190,6 @@ def _check_codes_of(configuration, name, entry):
         )
 
 
-# -- methods -----------------------------------------------------------------------------------------------
-
-
 def _check_method(configuration, name, entry):
     if name == UNCODED:
         configuration.fail(("methods", name), "this name is taken: it is the row of the features themselves")
@@ -257,9 +245,6 @@ def _check_class(configuration, name, stem):
         message = f"{stem} is itself a variant: name its class, {known}, and repeat its settings"
         configuration.fail(where, message)
     configuration.check_known(where, stem, files, "method")
-
-
-# -- published scores and claims ---------------------------------------------------------------------------
 
 
 def _check_source(configuration, section, name, entry):
@@ -332,11 +317,8 @@ def _names_in(claim):
             yield (key, what), what, _listed(claim.get(key, {}).get(what, []))
 
 
-# -- tables ------------------------------------------------------------------------------------------------
-
-
 def _check_table(configuration, name, table):
-    where, asked = ("tables", name), set()
+    where = ("tables", name)
     if name == "report":
         configuration.fail(where, "is the name of the page of several tables: choose another")
     # `fewer_seeds` may name methods that the table lacks: another configuration file may have narrowed it.
@@ -355,25 +337,17 @@ def _check_table(configuration, name, table):
     for method in table["reference_lines"]:
         listed = shown["methods"]
         configuration.check_known((*where, "reference_lines"), method, listed, "method of the table")
-    for index, block in enumerate(table["blocks"]):
-        for run in itertools.product(block.get("methods", table["methods"]), block["bits"]):
-            cell = (block["protocol"], block["metric"], *run)
-            if cell in asked:
-                message = "{} {} of {} at {} bits is in the table twice".format(*cell)
-                configuration.fail((*where, f"blocks[{index}]"), message)
-            asked.add(cell)
-    asked_of_all = Table.from_json({"table": {**shown, "name": name}})
+    with configuration.failing(*where, "blocks"):  # a cell may be in the table twice
+        asked = Table.from_json({"table": {**shown, "name": name}})
     for kind, options in table["figures"].items():
-        try:
+        with configuration.failing(*where, "figures", kind):
             if kind == "gallery":  # no file of reporting/figures
                 if other := sorted(set(options) - {"methods"}):
                     raise ValueError(f"the gallery takes `methods` only, not {other[0]!r}")
             else:
                 figures.describe(kind)
                 figures.check_options(kind, set(options) - {"methods", "blocks"})
-            asked_of_all.only(options.get("methods"), options.get("blocks"))
-        except ValueError as error:
-            configuration.fail((*where, "figures", kind), str(error))
+            asked.only(options.get("methods"), options.get("blocks"))
 
 
 def _check_block(configuration, where, table, block):

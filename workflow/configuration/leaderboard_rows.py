@@ -32,11 +32,9 @@ def add_rows(configuration, where, table):
     named = asked["leaderboard"] if isinstance(asked, dict) else None
     boards = {}
     for block in table["blocks"]:
-        try:
+        with configuration.failing(*where):
             configuration.boards.check(block["protocol"], block["metric"], ())
             board = boards[block["protocol"]] = configuration.boards[block["protocol"]]
-        except (ValueError, OSError) as error:
-            configuration.fail(where, str(error))
         if not set(board.bits) & set(block["bits"]):
             ours, theirs = (", ".join(map(str, bits)) for bits in (block["bits"], board.bits))
             words = f"has no codes of {ours} bits; it has: {theirs}"
@@ -59,16 +57,12 @@ def add_rows(configuration, where, table):
         for method in board.methods:
             cells = {(block["protocol"], method, bits) for bits in block["bits"]}
             scores = {(*cell, block["metric"]) for cell in cells}
-            chosen = named is None or method in named or family(board, method) == BOUND
+            chosen = named is None or method in named or board.about["methods"][method]["family"] == BOUND
             if chosen and not cells & runs and not scores & taken and _has(board, method, block):
                 block["filled"].append(method)
                 taken |= scores
     if not any(block["filled"] for block in table["blocks"]):
         configuration.fail(where, "the leaderboard has no rows besides those that the table runs")
-
-
-def family(board, method):
-    return board.about["methods"][method]["family"]
 
 
 def _has(board, method, block):

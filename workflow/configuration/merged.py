@@ -5,6 +5,7 @@ The checks are in `checks`. Nothing here imports a method or torch, so that a dr
 
 import math
 import re
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -117,9 +118,8 @@ class Configuration:
         """Raise ConfigurationError that names the value's file and keys. where: the keys, section first."""
         section, *rest = where
         own = self.overrides.get(section)
-        of_entries = section in checks.SECTIONS
         overridden = section in self.overrides
-        if of_entries and rest and isinstance(own, dict):
+        if section in checks.SECTIONS and rest and isinstance(own, dict):
             overridden = any(str(name) == rest[0] for name in own)
         if overridden:
             file, keys = self._given_by(where), where
@@ -144,6 +144,14 @@ class Configuration:
                 best, most = name, held
         return best
 
+    @contextmanager
+    def failing(self, *where):
+        """Fail at a place with the words of a ValueError or an OSError of what is done inside."""
+        try:
+            yield
+        except (ValueError, OSError) as error:
+            self.fail(where, str(error))
+
     def check_known(self, where, name, known, what):
         """Fail at a place that names something unknown; what: "protocol", …, what is named there."""
         if name not in known:
@@ -152,10 +160,8 @@ class Configuration:
 
     def check_metric(self, where, name):
         """The metric of a name and its parameter, as `metrics.resolve`; fails where it is none."""
-        try:
+        with self.failing(*where):
             return metrics.resolve(name)
-        except ValueError as error:
-            self.fail(where, str(error))
 
     # -- methods and their variants ------------------------------------------------------------------------
 

@@ -22,11 +22,6 @@ class Place:
     state: str
 
 
-def skipped(values):
-    """Names of the datasets and protocols to leave out of tables."""
-    return values.get("skip") or []
-
-
 class Sources:
     """The sources of a configuration: `values`, merged; folds: protocol -> the protocols of its folds."""
 
@@ -163,7 +158,7 @@ class Sources:
 
     def how_to_skip(self, names):
         """The option that skips datasets or protocols, in addition to those skipped already."""
-        return f"--config skip='[{', '.join(dict.fromkeys([*skipped(self._values), *names]))}]'"
+        return f"--config skip='[{', '.join(dict.fromkeys([*self._values['skip'], *names]))}]'"
 
 
 def _named_folders():

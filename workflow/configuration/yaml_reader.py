@@ -2,20 +2,18 @@
 
 import math
 import re
+from typing import Any
 
 import yaml
-
-try:
-    from yaml import CSafeLoader as SafeLoader
-except ImportError:  # PyYAML without its compiled part
-    from yaml import SafeLoader
 
 from tiebench import texts
 from tiebench.messages import shorten
 from workflow.errors import ConfigurationError
 
+_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # without its compiled part
 
-class _Loader(SafeLoader):
+
+class _Loader(_SafeLoader):
     """Safe YAML, in which a duplicate key is an error: PyYAML would silently keep the last one."""
 
     def construct_mapping(self, node, deep=False):

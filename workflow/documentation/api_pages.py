@@ -38,7 +38,7 @@ def pages(root: Path) -> dict[str, str]:
         file = path / "__init__.py" if (root / path).is_dir() else path.with_suffix(".py")
         made[f"api/{name}.md"] = f"# {name}\n\nFile: [{file}](../../{file})\n\n{_automodule(name)}"
     table = "```{eval-rst}\n.. autosummary::\n\n   " + "\n   ".join(modules(root)) + "\n```\n"
-    tree = toctree([*(f"{name}.md" for name in modules(root)), "commands.md"], hidden=True)
+    tree = toctree([*(f"{name}.md" for name in modules(root)), "commands.md"])
     made[INDEX] = "\n".join([HEAD, table, _automodule("tiebench", ":no-members:"), tree]) + "\n"
     return made
 
@@ -47,9 +47,9 @@ def _automodule(name, option=""):
     return f"```{{eval-rst}}\n.. automodule:: {name}\n   {option}\n```\n"
 
 
-def toctree(pages: Iterable[str], hidden: bool = False, caption: str = "", glob: bool = False) -> str:
-    """A tree of pages for Sphinx. pages: paths below the page that has the tree."""
-    options = [f":caption: {caption}"] * bool(caption) + [":hidden:"] * hidden + [":glob:"] * glob
+def toctree(pages: Iterable[str], caption: str = "", glob: bool = False) -> str:
+    """A tree of pages for Sphinx, hidden from readers. pages: paths below the page that has the tree."""
+    options = [f":caption: {caption}"] * bool(caption) + [":hidden:"] + [":glob:"] * glob
     return "\n".join(["```{toctree}", *options, ":maxdepth: 1", "", *pages, "```"])
 
 

@@ -7,7 +7,7 @@ import math
 from markupsafe import Markup
 
 from reporting.statistics.samples import Pair, against
-from reporting.tables.runs import PARTS, collapsed_runs
+from reporting.tables.runs import PARTS, collapsed_runs, whole_mean
 from reporting.tables.titles import family_title
 from tiebench.leaderboards import rate_words
 from tiebench.metrics import label
@@ -49,8 +49,8 @@ def _cell_data(protocol: Protocol, method: str, bits: int) -> list | None:
     cell = protocol.cell(method, bits)
     if cell is None:
         return None
-    seconds = (protocol.results.mean_seconds(protocol.name, method, bits, part) for part in PARTS)
     runs = protocol.results.cell(protocol.name, method, bits).values()
+    seconds = (whole_mean([run.seconds_of(part) for run in runs]) for part in PARTS)
     lost = rate_words(collapsed_runs(runs), cell.seeds, any(run.folds for run in runs))
     return [_short(cell.mean), _short(cell.std), cell.seeds, cell.place, *map(_short, seconds), lost]
 

@@ -57,7 +57,7 @@ def _index(protocols: Sequence[Protocol]) -> str:
         for one in protocols
     ]
     places = [f"{one.name}.md" for one in protocols]
-    return "\n\n".join(["# Leaderboards", LEAD, "\n".join(rows), toctree(places, hidden=True)]) + "\n"
+    return "\n\n".join(["# Leaderboards", LEAD, "\n".join(rows), toctree(places)]) + "\n"
 
 
 def _dataset(protocol: Protocol) -> str:

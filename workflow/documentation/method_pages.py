@@ -218,9 +218,6 @@ def _range(low, high):
     return EN_DASH if low is None or high is None else f"{low.mean:.3f}{EN_DASH}{high.mean:.3f}"
 
 
-# -- what the pages are made from -----------------------------------------------------------------------
-
-
 def differences(text: str, names: Collection[str]) -> dict[str, list[tuple[str, str, str]]]:
     """Method -> (here, published, reason and effect) of its rows in docs/differences.md.
 
@@ -267,7 +264,7 @@ def pages(
     """Path among the site's sources -> text, of every method's page. protocols: of the leaderboards."""
     settings = read_settings(root / "config" / "methods.yaml")
     rows = differences((root / "docs" / "differences.md").read_text(encoding="utf-8"), catalogue)
-    variants = _all_variants(settings, root)
+    variants = _all_variants(root)
     made = {}
     for name, about in catalogue.items():
         own = {other: entry for other, entry in variants.items() if entry["class"] == name}
@@ -277,14 +274,13 @@ def pages(
 
 def places(catalogue: Mapping[str, MethodMetadata], root: Path) -> dict[str, str]:
     """Method or variant -> its page, path among the site's sources."""
-    variants = _all_variants(read_settings(root / "config" / "methods.yaml"), root)
-    found = {name: place(entry["class"]) for name, entry in variants.items()}
+    found = {name: place(entry["class"]) for name, entry in _all_variants(root).items()}
     return found | {name: place(name) for name in catalogue}
 
 
-def _all_variants(settings, root):
+def _all_variants(root):
     """Name -> entry of every variant, of config/methods.yaml and of the examples."""
-    entries = dict(settings)
+    entries = read_settings(root / "config" / "methods.yaml")
     for path in sorted((root / "docs" / "examples").glob("*.yaml")):
-        entries |= (read_settings(path) or {}).get("methods") or {}
+        entries |= read_settings(path).get("methods", {})
     return {name: entry for name, entry in entries.items() if "class" in entry}

@@ -97,7 +97,7 @@ def section_pages() -> dict[str, str]:
     made = {}
     for page, (title, text, listed) in SECTIONS.items():
         lines = "\n".join(f"- [](./{one}): {holds}" for one, holds in listed.items())
-        made[page] = "\n\n".join([f"# {title}", text, lines, toctree(listed, hidden=True)]) + "\n"
+        made[page] = "\n\n".join([f"# {title}", text, lines, toctree(listed)]) + "\n"
     return made
 
 
@@ -107,9 +107,9 @@ def trees(catalogue: Mapping[str, MethodMetadata]) -> dict[str, str]:
     for family in FAMILIES:
         found = [about for about in catalogue.values() if about.family == family]
         entries = [f"{about.title} <{method_pages.place(about.name)}>" for about in found]
-        families += [toctree(entries, hidden=True, caption=family_title(family))] * bool(found)
+        families += [toctree(entries, caption=family_title(family))] * bool(found)
     return {
-        "index.md": toctree([f"FAQ <{page}>" if page == "faq.md" else page for page in TOP], hidden=True),
+        "index.md": toctree([f"FAQ <{page}>" if page == "faq.md" else page for page in TOP]),
         METHODS: "\n\n".join(families),
-        "results.md": toctree(["results/*"], hidden=True, glob=True),
+        "results.md": toctree(["results/*"], glob=True),
     }

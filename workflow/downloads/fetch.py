@@ -17,16 +17,7 @@ from urllib3.exceptions import HTTPError
 
 from tiebench.files import publish
 from tiebench.messages import one_line
-from workflow.configuration.source_checks import (
-    BLOCK,
-    Sums,
-    check,
-    has_checksum,
-    is_plain,
-    is_trusted,
-    mirrors,
-    mistake,
-)
+from workflow.configuration import source_checks
 
 log = logging.getLogger("tiebench")
 
@@ -66,10 +57,10 @@ def fetch(source, target, report, retries=RETRIES, timeout=TIMEOUT):
     """
     target, file = Path(target), source["file"]
     parts = PurePosixPath(file).parts
-    if not is_plain(file) or target.parts[-len(parts) :] != parts:
+    if not source_checks.is_plain(file) or target.parts[-len(parts) :] != parts:
         raise ValueError(f"{file!r} is not a valid file name for a download to {target}")
     if target.exists():
-        check(target, source)
+        source_checks.check(target, source)
         return None
     target.parent.mkdir(parents=True, exist_ok=True)
     failures = []
@@ -77,14 +68,14 @@ def fetch(source, target, report, retries=RETRIES, timeout=TIMEOUT):
         session.headers.update({"User-Agent": "TieBench", "Accept-Encoding": "identity"})
         for scheme in ("https://", "http://"):
             session.mount(scheme, HTTPAdapter(max_retries=retries))
-        for url in mirrors(source):
+        for url in source_checks.mirrors(source):
             try:
                 _complete(partial, session, url, retries, timeout)
             except (_Refused, HTTPError, requests.RequestException) as failure:
                 failures.append(f"{url}: {one_line(failure)}")
                 log.warning("%s from %s", file, failures[-1])
                 continue
-            if not has_checksum(source):
+            if not source_checks.has_checksum(source):
                 sha256 = partial.sums.found()["sha256"]
                 log.warning("%s: no checksum is recorded, so nothing was checked; sha256 %s", file, sha256)
             publish(partial.path, target)
@@ -98,7 +89,7 @@ def _complete(partial, session, url, retries, timeout):
     """Complete and verify the partial file from one URL. Raises _Refused and the errors of both libraries."""
     left, may_restart = retries, True
     while not partial.is_whole():
-        if not has_checksum(partial.source):
+        if not source_checks.has_checksum(partial.source):
             partial.restart()
         before = partial.sums.bytes
         try:
@@ -111,7 +102,7 @@ def _complete(partial, session, url, retries, timeout):
             log.warning("%s from %s: interrupted after %d bytes (%s)", *values)
             left.sleep()
             continue
-        wrong = mistake(partial.sums.found(), partial.source)
+        wrong = source_checks.mistake(partial.sums.found(), partial.source)
         if wrong is None:
             return
         if not appended or not may_restart:
@@ -130,7 +121,7 @@ def _receive(partial, session, url, timeout):
     headers = {"Range": f"bytes={size}-"} if size else {}
     with session.get(url, headers=headers, stream=True, timeout=timeout) as response:
         for hop in (*response.history, response):
-            if not is_trusted(hop.url, source):
+            if not source_checks.is_trusted(hop.url, source):
                 raise _Refused(f"leads to {hop.url}, which is not https, and no checksum is recorded")
         if size and response.status_code == 416:
             return True  # the part is longer than the mirror's file; its checksum is wrong
@@ -143,7 +134,7 @@ def _receive(partial, session, url, timeout):
         partial.expect(int(length) if length.isdigit() else None)
         # Undecoded: some hosts declare .gz files to be an encoding of their content. Raises HTTPError for a
         # body that ends before its Content-Length.
-        while block := response.raw.read1(BLOCK, decode_content=False):
+        while block := response.raw.read1(source_checks.BLOCK, decode_content=False):
             partial.write(block)
         partial.tell()
         return appended
@@ -171,22 +162,24 @@ class _Partial:
         except OSError:  # a file system without locks
             pass
         self._file.seek(0)
-        self.sums = Sums().read(self._file)
+        self.sums = source_checks.Sums().read(self._file)
         return self
 
     def __exit__(self, *error):
         self._file.close()
-        if not (self.sums.bytes and has_checksum(self.source)):
+        if not (self.sums.bytes and source_checks.has_checksum(self.source)):
             self.path.unlink(missing_ok=True)
 
     def is_whole(self):
         """Whether the part is the file already, as after a kill just before it was renamed."""
-        return has_checksum(self.source) and mistake(self.sums.found(), self.source) is None
+        return (
+            source_checks.has_checksum(self.source)
+            and source_checks.mistake(self.sums.found(), self.source) is None
+        )
 
     def restart(self):
-        """Discard the received part."""
         self._file.truncate(0)
-        self.sums = Sums()
+        self.sums = source_checks.Sums()
 
     def reject(self):
         """Rename the file, start a new one, return the new name."""
@@ -217,7 +210,6 @@ class _Partial:
             self.tell()
 
     def tell(self):
-        """Report the progress."""
         self._told = time.monotonic()
         size, seconds = self.sums.bytes, max(self._told - self._begun, 1e-6)
         self._report(

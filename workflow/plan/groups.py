@@ -7,20 +7,6 @@ from workflow.plan.runs import NAME, one_of
 
 
 @dataclass(frozen=True)
-class Group:
-    """Runs of one protocol that one process makes, the same for several methods.
-
-    methods: names, ascending; runs: (bits, seed) of each run, ascending; bits: the code lengths that belong
-    together, also those that no table asks for.
-    """
-
-    protocol: str
-    methods: tuple[str, ...]
-    bits: tuple[int, ...]
-    runs: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True)
 class RunJob:
     """A kind of job that makes or scores runs: what distinguishes its rule from the others of its stage."""
 
@@ -49,11 +35,13 @@ class RunJob:
 
 
 def groups(plan):
-    """Each `Group` of two runs or more that the tables ask for; all other runs are jobs of their own.
+    """Each group of two runs or more of a protocol that one process makes, the same for several methods; all
+    other runs that the tables ask for are jobs of their own.
 
-    What is grouped follows from the protocol's `runs_per_job`, which of these runs are made from all
-    tables: the same whichever table is made, so that a run belongs to one job only. Codes of other programs
-    are imported and scored one by one.
+    A group is (protocol, methods, bits, runs): names, ascending; the code lengths that belong together, also
+    those that no table asks for; (bits, seed) of each run, ascending. What is grouped follows from the
+    protocol's `runs_per_job`, which of these runs are made from all tables: the same whichever table is made,
+    so that a run belongs to one job only. Codes of other programs are imported and scored one by one.
     """
     asked: dict[tuple[str, str, tuple[int, ...], int], set[tuple[int, int]]] = {}
     external = plan.configuration.external_methods()
@@ -69,7 +57,7 @@ def groups(plan):
         if len(runs) > 1:
             alike.setdefault((protocol, bits, tuple(sorted(runs))), []).append(method)
     return [
-        Group(protocol, tuple(sorted(methods)), bits, runs)
+        (protocol, tuple(sorted(methods)), bits, runs)
         for (protocol, bits, runs), methods in sorted(alike.items())
     ]
 
@@ -84,23 +72,23 @@ def run_jobs(plan, scored=False):
     protocols = [name for name in plan["protocols"] if name not in left_out]
     jobs, grouped = [], []
     counts: Counter[str] = Counter()
-    for group in groups(plan):
-        if group.protocol not in protocols:
+    for protocol, names, together, made in groups(plan):
+        if protocol not in protocols:
             continue
-        counts[group.protocol] += 1
-        methods = "|".join(group.methods)
-        runs = tuple(f"{bits}/{seed}" for bits, seed in group.runs)
-        lengths, seeds = (sorted(set(values)) for values in zip(*group.runs))
+        counts[protocol] += 1
+        methods = "|".join(names)
+        runs = tuple(f"{bits}/{seed}" for bits, seed in made)
+        lengths, seeds = (sorted(set(values)) for values in zip(*made))
         noun = "seeds" if len(seeds) > 1 else "seed"
-        grouped.append(f"{group.protocol}/(?:{methods})/(?:{'|'.join(runs)})/")
+        grouped.append(f"{protocol}/(?:{methods})/(?:{'|'.join(runs)})/")
         jobs.append(
             RunJob(
-                name=f"_{group.protocol}_{counts[group.protocol]}",
-                protocol=group.protocol,
-                protocols=group.protocol,
+                name=f"_{protocol}_{counts[protocol]}",
+                protocol=protocol,
+                protocols=protocol,
                 methods=methods,
                 runs=runs,
-                together=group.bits,
+                together=together,
                 words=f"{', '.join(map(str, lengths))} bits, {noun} {', '.join(map(str, seeds))}",
                 log=f"{_span(lengths)}/{_span(seeds)}",
             )

@@ -21,7 +21,6 @@ class PagePlan:
         return figures.applicable(self.plan.asked(table)) if self.plan.served_cells(table) else []
 
     def figure_runs(self, figure, table):
-        """Files of runs that a figure of a table is drawn from."""
         if figure not in self.table_figures(table):
             known = [*self.table_figures(table), *(["gallery"] if self.gallery_cells(table) else [])]
             raise ConfigurationError(
@@ -96,7 +95,7 @@ class PagePlan:
         names = list(dict.fromkeys(cell.protocol for cell in cells))
         return {
             "asked": self.plan.table_settings(table),
-            "cells": [(cell.protocol, cell.method, cell.bits) for cell in cells],
+            "cells": cells,
             "seed": self.plan.entry("tables", table)["seeds"][0],
             "queries": 3 if len(names) == 1 else 2,
             "datasets": {name: self.plan.dataset_folder(name) for name in names},
@@ -118,7 +117,6 @@ class PagePlan:
         return self.plan["report"] if page == "report" else [page]
 
     def page_runs(self, page):
-        """Files of runs that a page shows."""
         names = ("run.json", "scores.json", "training.jsonl")
         files = [file for table in self.page_tables(page) for file in self.plan.table_runs(table, names)]
         return list(dict.fromkeys(files))

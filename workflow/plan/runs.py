@@ -10,8 +10,8 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from reporting import leaderboard
 from reporting.tables.model import Table, method_seeds
@@ -19,7 +19,6 @@ from reporting.tables.runs import AS_GIVEN, ELSEWHERE, NOTHING_TO_CHOOSE
 from tiebench.files import write_text
 from workflow.configuration import leaderboard_rows
 from workflow.configuration.hyperparameters import budget_words, hyperparameters, search_of, trained_as
-from workflow.configuration.sources import skipped
 from workflow.plan.data import DataPlan, pick
 
 SETTINGS = Path(".snakemake/tiebench/settings")
@@ -36,8 +35,7 @@ FIGURE_ENDINGS = (".pdf", ".svg", ".png")
 NAME = "[a-z0-9_]+"
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """A cell of a table: what its runs, one per seed, are made of."""
 
     protocol: str
@@ -110,7 +108,7 @@ class Plan(DataPlan):
     def refusal(self, cell):
         """Why there will be no run of a cell, or None: it is skipped, or its method cannot serve it."""
         protocol = self["protocols"][cell.protocol]
-        if {cell.protocol, protocol["dataset"]} & set(skipped(self.configuration.values)):
+        if {cell.protocol, protocol["dataset"]} & set(self["skip"]):
             return "skipped"
         about, kind = self.configuration.metadata(cell.method), self.affinity_kind(cell.protocol)
         if about.supervision != "none" and kind.said.of_queries_only:
@@ -129,7 +127,7 @@ class Plan(DataPlan):
     def trained_cells(self, table):
         """The cells that a table's runs belong to: `served_cells`, one for each fold of their protocols."""
         return tuple(
-            Cell(protocol, cell.method, cell.bits)
+            cell._replace(protocol=protocol)
             for cell in self.served_cells(table)
             for protocol in self.configuration.members(cell.protocol)
         )
@@ -138,7 +136,7 @@ class Plan(DataPlan):
         """(protocol, method, bits, seed) of every run of a table."""
         entry = self.entry("tables", table)
         return [
-            (cell.protocol, cell.method, cell.bits, seed)
+            (*cell, seed)
             for cell in self.trained_cells(table)
             for seed in method_seeds(entry["seeds"], entry["fewer_seeds"], cell.method)
         ]
@@ -189,16 +187,13 @@ class Plan(DataPlan):
         }
         entry["settings"] = {name: self.protocol_settings(name) for name in asked}
         entry["budgets"] = [
-            {"protocol": name, "method": cell.method, "bits": cell.bits}
-            | self.budget(replace(cell, protocol=name))
+            of._asdict() | self.budget(of)
             for cell in self.cells(table)
             for name in dict.fromkeys((cell.protocol, *self.configuration.members(cell.protocol)))
+            for of in [cell._replace(protocol=name)]
         ]
-        refused = [
-            {"protocol": cell.protocol, "method": cell.method, "bits": cell.bits, "reason": reason}
-            for cell in self.cells(table)
-            if (reason := self.refusal(cell))
-        ]
+        reasons = {cell: self.refusal(cell) for cell in self.cells(table)}
+        refused = [cell._asdict() | {"reason": reason} for cell, reason in reasons.items() if reason]
         published = [self.published(source, asked) for source in entry["published"]]
         settings = {"table": entry, "published": published, "refused": refused, "claims": claims}
         filled = leaderboard_rows.filled(self.configuration, given, claims)
@@ -232,9 +227,8 @@ class Plan(DataPlan):
         entry = self.entry("tables", table)
         if not entry["uncoded"]:
             return []
-        leave_out = set(skipped(self.configuration.values))
         names = dict.fromkeys(block["protocol"] for block in entry["blocks"])
-        return [name for name in names if leave_out.isdisjoint([name, self["protocols"][name]["dataset"]])]
+        return [name for name in names if not {name, self["protocols"][name]["dataset"]} & set(self["skip"])]
 
     def uncoded_files(self, table):
         names = [fold for name in self.uncoded_protocols(table) for fold in self.configuration.members(name)]

@@ -27,7 +27,7 @@ from workflow.plan.runs import (
 
 def _results(plan):
     """Patterns of what can be made in results/."""
-    table, figure = "|".join(map(re.escape, TABLE_ENDINGS)), "|".join(map(re.escape, FIGURE_ENDINGS))
+    table, figure = one_of(TABLE_ENDINGS), one_of(FIGURE_ENDINGS)
     drawings = one_of([*figures.names(), "gallery"])
     protocol = f"(?P<protocol>{one_of(plan['protocols'])})"
     return [

@@ -6,19 +6,7 @@ rule collect_table:
         runs=of(PLAN.table_runs, names=("run.json", "scores.json", "per_query.npz")),
         uncoded=of(PLAN.uncoded_files),
     output:
-        report(
-            "results/{table}.csv",
-            caption="../report/table.rst",
-            category="Tables",
-            labels={"table": "{table}", "file": "scores"},
-        ),
-        report(
-            "results/{table}.claims.csv",
-            caption="../report/claims.rst",
-            category="Tables",
-            labels={"table": "{table}", "file": "claims"},
-        ),
-        multiext("results/{table}", ".tidy.csv", ".statistics.csv", ".health.csv", ".md", ".tex", ".json"),
+        multiext("results/{table}", *TABLE_ENDINGS),
     log:
         "results/logs/collect_table/{table}.log",
     group:
@@ -64,13 +52,7 @@ rule plot_figure:
     input:
         runs=of(PAGES.figure_runs),
     output:
-        report(
-            "results/figures/{figure}_{table}.svg",
-            caption="../report/figure.rst",
-            category="Figures",
-            labels={"table": "{table}", "figure": "{figure}"},
-        ),
-        multiext("results/figures/{figure}_{table}", ".pdf", ".png"),
+        multiext("results/figures/{figure}_{table}", *FIGURE_ENDINGS),
     log:
         "results/logs/plot_figure/{figure}_{table}.log",
     wildcard_constraints:
@@ -82,7 +64,7 @@ rule plot_figure:
     params:
         settings=settings(PLAN.table_settings),
         code=code(PAGES.figure_code),
-        stem=subpath(output[0], strip_suffix=".svg"),
+        stem=subpath(output[0], strip_suffix=".pdf"),
     message:
         "Figure {wildcards.figure} of table {wildcards.table}"
     shell:
@@ -94,13 +76,7 @@ rule plot_gallery:
     input:
         of(PAGES.gallery_files),
     output:
-        report(
-            "results/figures/gallery_{table}.svg",
-            caption="../report/gallery.rst",
-            category="Figures",
-            labels={"table": "{table}", "figure": "gallery"},
-        ),
-        multiext("results/figures/gallery_{table}", ".pdf", ".png"),
+        multiext("results/figures/gallery_{table}", *FIGURE_ENDINGS),
     log:
         "results/logs/plot_gallery/{table}.log",
     group:
@@ -115,7 +91,7 @@ rule plot_gallery:
             "reporting.page.gallery",
             "workflow.stages.gallery_data",
         ),
-        stem=subpath(output[0], strip_suffix=".svg"),
+        stem=subpath(output[0], strip_suffix=".pdf"),
     message:
         "Gallery of table {wildcards.table}"
     shell:
