@@ -19,7 +19,7 @@ from workflow.configuration.merged import load, merge_settings
 from workflow.code_dependencies import use_this_python
 from workflow.errors import ConfigurationError
 from workflow.plan.pages import PagePlan
-from workflow.plan.runs import CODE, FIGURE_ENDINGS, LOCK, NAME, SCORED, SETTINGS, TABLE_ENDINGS, TRAINED
+from workflow.plan.runs import CODE, FIGURE_ENDINGS, LOCK, NAME, SCORED, SETTINGS, TRAINED
 from workflow.plan.runs import Plan, one_of, runs_of, write_settings
 from workflow.plan.groups import run_jobs
 from workflow.plan.searches import TuningPlan

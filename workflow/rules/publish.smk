@@ -6,7 +6,19 @@ rule collect_table:
         runs=of(PLAN.table_runs, names=("run.json", "scores.json", "per_query.npz")),
         uncoded=of(PLAN.uncoded_files),
     output:
-        multiext("results/{table}", *TABLE_ENDINGS),
+        report(
+            "results/{table}.csv",
+            caption="../report/table.rst",
+            category="Tables",
+            labels={"table": "{table}", "file": "scores"},
+        ),
+        report(
+            "results/{table}.claims.csv",
+            caption="../report/claims.rst",
+            category="Tables",
+            labels={"table": "{table}", "file": "claims"},
+        ),
+        multiext("results/{table}", ".tidy.csv", ".statistics.csv", ".health.csv", ".md", ".tex", ".json"),
     log:
         "results/logs/collect_table/{table}.log",
     group:
@@ -52,7 +64,13 @@ rule plot_figure:
     input:
         runs=of(PAGES.figure_runs),
     output:
-        multiext("results/figures/{figure}_{table}", *FIGURE_ENDINGS),
+        report(
+            "results/figures/{figure}_{table}.svg",
+            caption="../report/figure.rst",
+            category="Figures",
+            labels={"table": "{table}", "figure": "{figure}"},
+        ),
+        multiext("results/figures/{figure}_{table}", ".pdf", ".png"),
     log:
         "results/logs/plot_figure/{figure}_{table}.log",
     wildcard_constraints:
@@ -64,7 +82,7 @@ rule plot_figure:
     params:
         settings=settings(PLAN.table_settings),
         code=code(PAGES.figure_code),
-        stem=subpath(output[0], strip_suffix=".pdf"),
+        stem=subpath(output[0], strip_suffix=".svg"),
     message:
         "Figure {wildcards.figure} of table {wildcards.table}"
     shell:
@@ -76,7 +94,13 @@ rule plot_gallery:
     input:
         of(PAGES.gallery_files),
     output:
-        multiext("results/figures/gallery_{table}", *FIGURE_ENDINGS),
+        report(
+            "results/figures/gallery_{table}.svg",
+            caption="../report/gallery.rst",
+            category="Figures",
+            labels={"table": "{table}", "figure": "gallery"},
+        ),
+        multiext("results/figures/gallery_{table}", ".pdf", ".png"),
     log:
         "results/logs/plot_gallery/{table}.log",
     group:
@@ -91,7 +115,7 @@ rule plot_gallery:
             "reporting.page.gallery",
             "workflow.stages.gallery_data",
         ),
-        stem=subpath(output[0], strip_suffix=".pdf"),
+        stem=subpath(output[0], strip_suffix=".svg"),
     message:
         "Gallery of table {wildcards.table}"
     shell:
