@@ -127,7 +127,7 @@ def _summary(figures: Sequence[Mapping], missing: int, better: int, notes: Seque
         words = {
             FOR: "significant for the claim",
             AGAINST: "significant against it",
-            OPEN: f"not significant{lacking}",
+            OPEN: "without runs" if missing else "not significant",
             TOO_FEW: few,
         }
         text = f"The one comparison is {words[figures[0]['outcome']]}"

@@ -61,7 +61,7 @@ def _counted(
     elif held + unknown < least:
         verdict = tested.NOT_REPRODUCED
     share = f"{held} of {len(figures)}" + (f" ({held / len(figures):.0%})" if figures else "")
-    words = summary.format(share) + (f", and {unknown} are without runs" if unknown else "")
+    words = summary.format(share) + (f"; {unknown} without runs" if unknown else "")
     if absent := cells.absent(as_list((claim.get("where") or {}).get("methods", ()))):
         words += f"; not judged: {joined(absent)}"
     return figures, verdict, f"{words}. The ranges are exact; the claim is reproduced if {rule}."

@@ -506,7 +506,7 @@ def test_ranges_of_ties_shrink():
     wider = [ranged("lsh", 24, 0.0, 0.5, 1.0, seed) for seed in (0, 1)]
     assert judged(claim, asked, some + wider)["verdict"] == "not reproduced"
     hole = judged(claim, asked, some)
-    assert hole["verdict"] == "undecided" and "and 1 are without runs" in hole["summary"]
+    assert hole["verdict"] == "undecided" and "; 1 without runs" in hole["summary"]
     assert hole["figures"][1]["reason"] == "LSH, 24 bits: no run was recorded"
     assert hole["figures"][1]["left"] is None
 
