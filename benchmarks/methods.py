@@ -171,7 +171,7 @@ def _machines(generator, items):
     C = 0.03
 
     def ours():
-        return fit_linear_svms(shared, codes, C)[0]
+        return fit_linear_svms(shared, codes, C)
 
     def theirs():
         fitted = [

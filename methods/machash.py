@@ -88,7 +88,7 @@ class MACHash(HashingMethod):
                 break
         weights, mu, best, learned = None, 0.0, np.inf, {}
         for iteration in range(1, self.iterations + 1):
-            weights, _ = fit_linear_svms(shared, codes, self.C, start=weights)
+            weights = fit_linear_svms(shared, codes, self.C, start=weights)
             self.projections = (weights[:-1] / widest).astype(np.float32)
             self.offsets = (weights[-1] - lowest @ weights[:-1] / widest).astype(np.float32)
             hashed = np.where(self.encode(training_set.items), 1, -1).astype(np.int8)

@@ -18,13 +18,12 @@ gradient steps. That is so where labels are noisy. Where they are (nearly) separ
 the margin, nothing in the Hessian holds the others, and Newton steps go astray: a path of growing C helps.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tiebench._compiled import compiled
 
 _FORCING = 0.1  # a Newton system is solved until its residual, in the preconditioner's norm, fell to this
+_MOST_ITERATIONS = 100  # Newton iterations at each C
 _MOST_PRODUCTS = 500  # Hessian products per Newton system; a direction cut off there still descends
 _EASY = 250.0  # C mean ||x||^2 up to which C is tackled directly; else C / 10 comes before it
 _EASY_TOLERANCE = 1e-2  # at those smaller C
@@ -36,17 +35,13 @@ class SharedItems:
     """Items made ready for `fit_linear_svms`: worth keeping where several fits use the same ones.
 
     items: float (n, d), all finite. Attributes, with X the items with the constant feature as last column and
-    r = min(n, d + 1): shape (n, d); basis: float64 (d + 1, r), orthonormal, of eigenvectors of X'X; spectrum:
-    float64 (r,), the eigenvalues; rotated: float64 (n, r), X in that basis; narrow: the same as float32.
+    r = min(n, d + 1): basis: float64 (d + 1, r), orthonormal, of eigenvectors of X'X; spectrum: float64 (r,),
+    the eigenvalues; rotated: float64 (n, r), X in that basis; narrow: the same as float32.
 
     Takes O(n d r + r^3) time once, and 12 n r bytes for as long as it is kept.
     """
 
     def __init__(self, items):
-        items = np.asarray(items)
-        if items.ndim != 2 or 0 in items.shape:
-            raise ValueError(f"items must be a non-empty (n, d) array, not of shape {items.shape}")
-        self.shape = items.shape
         extended = np.ones((items.shape[0], items.shape[1] + 1))
         extended[:, :-1] = items
         if not np.isfinite(extended).all():
@@ -63,76 +58,45 @@ class SharedItems:
         self.narrow = self.rotated.astype(np.float32)
 
     def __len__(self):
-        return self.shape[0]
+        return len(self.rotated)
 
 
-@dataclass(frozen=True)
-class SVMReport:
-    """How a fit went.
+def fit_linear_svms(shared, codes, C, tolerance=1e-3, start=None):
+    """Weights of linear SVMs that predict every bit of codes from the items, float64 (d + 1, bits): last row
+    the biases. Work is in float64, but for the Newton directions.
 
-    iterations: int64 (bits,), Newton iterations, those at smaller C included; products: int64 (bits,), of a
-    Hessian and a vector (two with the items); objectives: float64 (bits,), of the weights returned;
-    unconverged: number of bits that do not meet the tolerance.
-    """
-
-    iterations: np.ndarray
-    products: np.ndarray
-    objectives: np.ndarray
-    unconverged: int
-
-
-def fit_linear_svms(items, codes, C=100.0, tolerance=1e-3, start=None, max_iterations=100):
-    """Linear SVMs that predict every bit of codes from the items: weights and an `SVMReport`.
-
-    items: float (n, d), or the `SharedItems` made of them; codes: (n, bits), -1 and 1, or bool (True: 1);
-    start: weights (d + 1, bits) to set out from, such as those of codes that differ little (default: 0).
-    Returns float64 (d + 1, bits): last row the biases. Work is in float64, but for the Newton directions.
+    shared: the `SharedItems`; codes: (n, bits), -1 and 1; start: weights (d + 1, bits) to set out from, such
+    as those of codes that differ little (default: 0).
 
     A bit is done when ||gradient|| <= tolerance max(1, min(positives, negatives)) / n ||gradient at 0||: the
     rule of LIBLINEAR, whose right side does not depend on start either. A bit that is not done after
-    max_iterations at C is returned unchanged and is counted in the report. A bit with one value only has
-    nothing to separate: its weights are 0 and its bias is that value, which is not the minimiser but predicts
-    the same.
+    `_MOST_ITERATIONS` at C is returned as it is then. A bit with one value only has nothing to separate: its
+    weights are 0 and its bias is that value, which is not the minimiser but predicts the same.
     """
-    shared = items if isinstance(items, SharedItems) else SharedItems(items)
-    signs = _signs(codes, len(shared))
-    bits = len(signs)
-    if not (np.isfinite(C) and C > 0 and np.isfinite(tolerance) and tolerance > 0 and max_iterations >= 0):
-        raise ValueError("C and tolerance must be positive and finite, max_iterations at least 0")
-    weights = np.zeros((bits, shared.basis.shape[1]))
+    signs = codes.T.astype(np.float64, order="C")  # a row per bit, so that a bit's numbers lie together
+    weights = np.zeros((len(signs), shared.basis.shape[1]))
     if start is not None:
-        start = np.asarray(start, np.float64)
-        expected = (shared.shape[1] + 1, bits)
-        if start.shape != expected or not np.isfinite(start).all():
-            raise ValueError(f"start must be finite and of shape {expected}, not {start.shape}")
         # Drops what is orthogonal to all items: it could only add to the norm.
         weights = start.T @ shared.basis
 
-    iterations = np.zeros(bits, np.int64)
-    products = np.zeros(bits, np.int64)
-    objectives = np.full(bits, 0.5)  # of weights 0 and bias ±1, for the bits of one value
     positives = np.count_nonzero(signs > 0, axis=1)
     fewer = np.minimum(positives, len(shared) - positives)
-    stages = [(smaller, max(tolerance, _EASY_TOLERANCE), max_iterations) for smaller in _smaller(shared, C)]
+    stages = [(smaller, max(tolerance, _EASY_TOLERANCE), _MOST_ITERATIONS) for smaller in _smaller(shared, C)]
     if start is not None and stages:
         # Bits that are solved already stay; others go back one step, far enough if labels changed a little.
         stages = [(C, tolerance, 0), stages[-1]]
-    stages.append((C, tolerance, max_iterations))
+    stages.append((C, tolerance, _MOST_ITERATIONS))
     active = np.flatnonzero(fewer)
     for strength, goal, most in stages:
         if len(active):
             goals = goal * fewer[active] / len(shared)
-            weights[active], taken, multiplied, objectives[active], converged = _solve(
-                shared, signs[active], strength, goals, weights[active], most
-            )
-            iterations[active] += taken
-            products[active] += multiplied
+            weights[active], converged = _solve(shared, signs[active], strength, goals, weights[active], most)
             if strength == C:
                 active = active[~converged]
     result = shared.basis @ weights.T
     result[:, fewer == 0] = 0
     result[-1, fewer == 0] = signs[fewer == 0, 0]
-    return result, SVMReport(iterations, products, objectives, len(active))
+    return result
 
 
 def _smaller(shared, C):
@@ -145,18 +109,6 @@ def _smaller(shared, C):
     return found
 
 
-def _signs(codes, count):
-    """Codes as float64 (bits, n), ±1: a row per bit, so that a bit's numbers lie together."""
-    codes = np.asarray(codes)
-    if codes.ndim != 2 or len(codes) != count:
-        raise ValueError(f"codes must be of shape ({count}, bits), not {codes.shape}")
-    if codes.dtype == bool:
-        codes = np.where(codes, 1, -1)
-    elif not np.all((codes == 1) | (codes == -1)):
-        raise ValueError("codes must be bool, or -1 and 1")
-    return codes.T.astype(np.float64, order="C")
-
-
 def _rows(kept, *arrays):
     return [array[kept] for array in arrays]
 
@@ -164,7 +116,7 @@ def _rows(kept, *arrays):
 def _solve(shared, signs, C, tolerances, weights, max_iterations):
     """All arrays in the shared basis, a row per bit; tolerances: relative to the gradient at 0, (bits,).
 
-    Returns weights (bits, r), iterations, products, objectives and converged, each (bits,).
+    Returns weights (bits, r), and which bits converged, bool (bits,).
     """
     rotated = shared.rotated
     goals = tolerances * np.linalg.norm(2 * C * (signs @ rotated), axis=1)
@@ -174,9 +126,6 @@ def _solve(shared, signs, C, tolerances, weights, max_iterations):
     goals = np.maximum(goals, rounding)
     slacks = 1 - signs * (weights @ rotated.T)  # positive inside the margin
     result = weights.copy()
-    objectives = np.empty(len(signs))
-    iterations = np.zeros(len(signs), np.int64)
-    products = np.zeros(len(signs), np.int64)
     converged = np.zeros(len(signs), bool)
     active = np.arange(len(signs))
     for iteration in range(max_iterations + 1):
@@ -187,17 +136,12 @@ def _solve(shared, signs, C, tolerances, weights, max_iterations):
         if iteration == max_iterations:
             done[:] = True
         if done.any():
-            finished = active[done]
-            result[finished] = weights[done]
-            norms = (weights[done] ** 2).sum(axis=1)
-            objectives[finished] = 0.5 * norms + C * (losses[done] ** 2).sum(axis=1)
-            iterations[finished] = iteration
+            result[active[done]] = weights[done]
             active, signs, goals = _rows(~done, active, signs, goals)
             weights, slacks, gradients = _rows(~done, weights, slacks, gradients)
         if not len(active):
             break
-        directions, steps = _newton_directions(shared, slacks > 0, gradients, C)
-        products[active] += steps
+        directions = _newton_directions(shared, slacks > 0, gradients, C)
         changes = signs * (directions @ rotated.T)
         lengths = np.empty(len(active))
         _line_searches(
@@ -205,20 +149,19 @@ def _solve(shared, signs, C, tolerances, weights, max_iterations):
         )
         weights = weights + lengths[:, None] * directions
         slacks -= lengths[:, None] * changes
-    return result, iterations, products, objectives, converged
+    return result, converged
 
 
 def _newton_directions(shared, inside, gradients, C):
     """Approximate solutions of (I + 2C X_A'X_A) direction = -gradient, by preconditioned conjugate gradients.
 
-    inside: bool (k, n), the items A of each bit; gradients float64 (k, r). Returns float64 (k, r) and the
-    products taken, int64 (k,). Products with the items are float32: an error in them costs a step at most,
-    since the gradient that decides where the bit ends is float64; and in this basis an error is relative to
-    the spectrum there, so that no eigenvalue drowns in that of another.
+    inside: bool (k, n), the items A of each bit; gradients float64 (k, r). Returns float64 (k, r). Products
+    with the items are float32: an error in them costs a step at most, since the gradient that decides where
+    the bit ends is float64; and in this basis an error is relative to the spectrum there, so that no
+    eigenvalue drowns in that of another.
     """
     narrow = shared.narrow
     directions = np.zeros_like(gradients)
-    products = np.zeros(len(gradients), np.int64)
     mask = inside.astype(np.float32)
     # As if the items inside the margin were a random share of all.
     scaling = 1 / (1 + 2 * C * inside.mean(axis=1)[:, None] * shared.spectrum)
@@ -232,7 +175,6 @@ def _newton_directions(shared, inside, gradients, C):
         scores = conjugates.astype(np.float32) @ narrow.T
         scores *= mask
         curved = conjugates + 2 * C * (scores @ narrow).astype(np.float64)
-        products[active] += 1
         lengths = sizes / (conjugates * curved).sum(axis=1)
         found += lengths[:, None] * conjugates
         residuals -= lengths[:, None] * curved
@@ -245,10 +187,10 @@ def _newton_directions(shared, inside, gradients, C):
             found, residuals, scaled = _rows(~done, found, residuals, scaled)
             conjugates, before, sizes = _rows(~done, conjugates, before, sizes)
             if not len(active):
-                return directions, products
+                return directions
         conjugates = scaled + (sizes / before)[:, None] * conjugates
     directions[active] = found
-    return directions, products
+    return directions
 
 
 @compiled(nogil=True)
