@@ -73,7 +73,7 @@ def make(name: str, weights: Path | str | None = None, seed: int = 0, **options:
     kind = found.load()
     path = None if weights is None else Path(weights)
     if path is not None and path.suffix == ".mat":
-        if not kind.matconvnet:
+        if name not in matconvnet.NETWORKS:
             raise ValueError(f"{path}: weights of network {name} end in {', '.join(ENDINGS)}")
         if "average_image" in options:
             raise ValueError(f"{path}: brings its average image: leave out option average_image")

@@ -5,7 +5,7 @@ It normalises before it pools, unlike CaffeNet, and its second, fourth and fifth
 channels each, unlike torchvision's AlexNet.
 """
 
-from networks.layers.five_convolutions import FiveConvolutions, Normalisation
+from networks.layers.five_convolutions import FiveConvolutions
 
 
 class CaffeAlexNet(FiveConvolutions):
@@ -14,4 +14,4 @@ class CaffeAlexNet(FiveConvolutions):
     side = 227
     full_channels = (96, 256, 384, 384, 256)
     groups = (1, 2, 1, 2, 2)
-    normalisation = Normalisation(5, 1.0, 2e-5, 0.75)
+    normalisation = (5, 1.0, 2e-5, 0.75)

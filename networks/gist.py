@@ -28,7 +28,10 @@ BYTES_A_CHUNK = {"cpu": 1 << 21, "cuda": 1 << 28}
 
 
 class Gist(ImageNetwork):
-    """uint8 (n, 3, h, w) of any size to float32 (n, width), by `gist`; it has no weights."""
+    """uint8 (n, 3, h, w) of any size to float32 (n, sum(orientations) * blocks**2); it has no weights.
+
+    Values are ordered by scale, then orientation, then blocks with the row running fastest.
+    """
 
     options = {
         "size": "side of the square that images are resized and cropped to, even, default 256",
@@ -40,7 +43,17 @@ class Gist(ImageNetwork):
     trainable = False
 
     def __init__(self, size=256, orientations=(8, 8, 8, 8), blocks=4, prefilter=4.0, extension=32):
-        """See `gist`. Raises ValueError for parameters that make no grid."""
+        """Raises ValueError for parameters that make no grid."""
+        if size < 2 or size % 2 or size < max(blocks, extension, BORDER):
+            raise ValueError(
+                f"size must be even and at least blocks, extension and {BORDER}, not {size} with {blocks} "
+                f"blocks and extension {extension}"
+            )
+        if blocks < 1 or extension < 0 or not prefilter > 0 or not orientations or min(orientations) < 1:
+            raise ValueError(
+                "blocks, prefilter and orientations must be positive and extension at least 0, not "
+                f"{blocks}, {prefilter}, {tuple(orientations)} and {extension}"
+            )
         self.parameters_of_gist = {
             "size": size,
             "orientations": tuple(orientations),
@@ -48,42 +61,23 @@ class Gist(ImageNetwork):
             "prefilter": prefilter,
             "extension": extension,
         }
-        super().__init__(size, gist_width(**self.parameters_of_gist), (0.0,) * 3)
+        super().__init__(size, sum(orientations) * blocks**2, (0.0,) * 3)
 
     def settings(self):
         return [*super().settings(), sorted(self.parameters_of_gist.items())]
 
     def preprocess(self, images):
-        """Nothing: images are resized by `gist`, which keeps their aspect."""
+        """Nothing: images are resized by `forward`, which keeps their aspect."""
         return images
 
     def forward(self, images):
         return _gist_of(images.permute(0, 2, 3, 1), **self.parameters_of_gist)
 
 
-def gist(images, size=256, orientations=(8, 8, 8, 8), blocks=4, prefilter=4.0, extension=32, device="cpu"):
-    """float32 (n, sum(orientations) * blocks**2) from uint8 images (n, h, w, 3) or gray (n, h, w).
-
-    size: side in pixels of the square that images are resized and cropped to; orientations: filters of each
-    scale, highest frequency first; blocks: along each side; prefilter: cycles per image where local
-    whitening and normalisation of contrast set in; extension: pixels that images are mirrored by before
-    filtering. Values are ordered by scale, then orientation, then blocks with the row running fastest.
-    Raises ValueError for another dtype or shape, and for parameters that make no grid.
-    """
-    gist_width(size, orientations, blocks, prefilter, extension)  # checks the parameters
-    images = np.asarray(images)
-    if images.dtype != np.uint8 or not (images.ndim == 3 or (images.ndim == 4 and images.shape[3] == 3)):
-        raise ValueError(f"images must be uint8 (n, h, w, 3) or (n, h, w), not {images.dtype} {images.shape}")
-    if 0 in images.shape[1:3]:
-        raise ValueError(f"images have no pixels: {images.shape}")
-    tensors = torch.from_numpy(np.array(images)).to(torch.device(device))
-    return _gist_of(tensors, size, orientations, blocks, prefilter, extension).cpu().numpy()
-
-
 def _gist_of(images, size, orientations, blocks, prefilter, extension):
-    """`gist` of a tensor, on its device: float32 (n, width)."""
+    """GIST of images (n, h, w, 3), on their device: float32 (n, width)."""
     device = images.device
-    filters = _filters(size, tuple(orientations), extension, device)
+    filters = _filters(size, orientations, extension, device)
     whitening = _whitening(size, prefilter, device)
     pooling = _pooling(size, blocks, device)
     resizing = [matrix.to(device) for matrix in _resizing(*images.shape[1:3], size)]
@@ -95,26 +89,10 @@ def _gist_of(images, size, orientations, blocks, prefilter, extension):
     return torch.cat(found)
 
 
-def gist_width(size=256, orientations=(8, 8, 8, 8), blocks=4, prefilter=4.0, extension=32):
-    """Values per image of `gist` with these parameters; raises ValueError where they make no grid."""
-    if size < 2 or size % 2 or size < max(blocks, extension, BORDER):
-        raise ValueError(
-            f"size must be even and at least blocks, extension and {BORDER}, not {size} with {blocks} blocks "
-            f"and extension {extension}"
-        )
-    if blocks < 1 or extension < 0 or not prefilter > 0 or not orientations or min(orientations) < 1:
-        raise ValueError(
-            f"blocks, prefilter and orientations must be positive and extension at least 0, not {blocks}, "
-            f"{prefilter}, {orientations} and {extension}"
-        )
-    return sum(orientations) * blocks**2
-
-
 def _squares(images, rows, columns):
     """Gray images of the range 0-255, float32 (n, size, size)."""
     # The plain mean of the colours, not luma.
-    gray = images.float() if images.ndim == 3 else images.float().mean(dim=3)
-    square = rows @ gray @ columns.T
+    square = rows @ images.float().mean(dim=3) @ columns.T
     square = square - square.amin(dim=(1, 2), keepdim=True)
     # An image of one colour becomes 0: what differs there is rounding.
     highest = square.amax(dim=(1, 2), keepdim=True)

@@ -459,7 +459,7 @@ def unknown_type(folder):
     data = bytearray((folder / "net.mat").read_bytes())
     data[152] = 99
     (folder / "net.mat").write_bytes(data)
-    return partial(matconvnet.load, folder / "net.mat")
+    return partial(matconvnet.load, folder / "net.mat", "vgg_f")
 
 
 @case("weights", ".npz that claims terabytes", "w.npz: damaged, or not an .npz of plain arrays")

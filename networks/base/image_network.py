@@ -24,7 +24,6 @@ class ImageNetwork(torch.nn.Module):
 
     options: ClassVar[Mapping[str, str]]  # argument -> one-line description
     trainable: ClassVar[bool] = True  # whether it has weights to train
-    matconvnet = False  # whether weights may come from MatConvNet's .mat file of this network
     interpolation = "bicubic"
     antialias = True
     bfloat16_on_cpu = False  # whether it is trained faster in bfloat16 on processors that multiply it

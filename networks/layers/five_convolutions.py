@@ -3,8 +3,6 @@
 A subclass names what differs: image size, channels, groups and the constants of normalisation.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch.nn.functional import relu
 
@@ -23,20 +21,6 @@ SEQUENCE = (
 )
 
 
-@dataclass(frozen=True)
-class Normalisation:
-    """Local response normalisation over `size` channels: x / (kappa + alpha * sum of squares) ** beta."""
-
-    size: int
-    kappa: float
-    alpha: float
-    beta: float
-
-    def __call__(self, maps):
-        """float (n, c, h, w) to the same shape."""
-        return response_normalisation(maps, self.size, self.kappa, self.alpha, self.beta)
-
-
 class FiveConvolutions(ImageNetwork):
     """float32 (n, 3, image_size, image_size), RGB 0-255 minus `average_image`, to fc7 after ReLU (n, width).
 
@@ -49,13 +33,12 @@ class FiveConvolutions(ImageNetwork):
         "width": "outputs of the two fully connected layers, default 4096",
         "average_image": "RGB 0-255 that is subtracted: three values, or (3, size, size)",
     }
-    matconvnet = True
     bfloat16_on_cpu = True
     side: int  # of images
     full_channels: tuple[int, ...]
     full_width = 4096
     groups = (1, 1, 1, 1, 1)
-    normalisation: Normalisation
+    normalisation: tuple[int, float, float, float]  # size, kappa, alpha, beta of `response_normalisation`
     conv1: torch.nn.Conv2d
     conv2: torch.nn.Conv2d
     conv3: torch.nn.Conv2d
@@ -94,8 +77,8 @@ class FiveConvolutions(ImageNetwork):
         self.pool = torch.nn.MaxPool2d(POOL, POOL_STRIDE, ceil_mode=True)
 
     def forward(self, images):
-        maps = self.pool(self.normalisation(relu(self.conv1(images))))
-        maps = self.pool(self.normalisation(relu(self.conv2(maps))))
+        maps = self.pool(response_normalisation(relu(self.conv1(images)), *self.normalisation))
+        maps = self.pool(response_normalisation(relu(self.conv2(maps)), *self.normalisation))
         maps = relu(self.conv4(relu(self.conv3(maps))))
         maps = self.pool(relu(self.conv5(maps)))
         return relu(self.fc7(relu(self.fc6(maps.flatten(1)))))

@@ -38,21 +38,18 @@ VARIANTS = (
 )
 
 
-def load(path, name=None, channels=None, width=None):
+def load(path, name, channels=None, width=None):
     """The network of a file: `VGGF` or `CaffeAlexNet`, float32, in evaluation mode.
 
-    name: "vgg_f" or "caffe_alexnet" (None: inferred from the constants); channels, width: of a
-    reduced network, see `FiveConvolutions`. fc8 and whatever else follows relu7 is not looked at.
+    name: "vgg_f" or "caffe_alexnet"; channels, width: of a reduced network, see `FiveConvolutions`. fc8 and
+    whatever else follows relu7 is not looked at.
     Raises FileNotFoundError; ValueError, one line that names the file, the layer and what was expected, for
     everything else: a damaged file, another network, a shape, stride or padding that differs.
     """
-    path = Path(path)
-    if name is not None and name not in NETWORKS:
-        raise ValueError(f"network must be one of {', '.join(NETWORKS)}, not {name!r}")
+    path, kind = Path(path), NETWORKS[name]
     variables = _variables(path)
     layers = _layers(path, variables)
-    kind = _kind(path, layers["norm1"], name)
-    network = kind(channels, width, _average_image(path, variables, kind))
+    network = kind(channels, width, _average_image(path, variables, name))
     incoming = (3, *network.channels, network.width)
     side = network.side
     state = {"average_image": network.average_image}
@@ -70,7 +67,7 @@ def load(path, name=None, channels=None, width=None):
             side = layer.pooled(side)
             continue
         elif layer_name.startswith("norm"):
-            layer.expect_numbers("param", _constants(kind), f"[N kappa alpha beta] of {_name_of(kind)}")
+            layer.expect_numbers("param", kind.normalisation, f"[N kappa alpha beta] of {name}")
             continue
         else:
             layer.expect_numbers("leak", (0,), "no leak", default=(0,))
@@ -80,16 +77,6 @@ def load(path, name=None, channels=None, width=None):
         state[f"{layer_name}.bias"] = bias
     network.load_state_dict(state)
     return network.eval()
-
-
-def _constants(kind):
-    """[N kappa alpha beta] as MatConvNet writes them."""
-    constants = kind.normalisation
-    return (constants.size, constants.kappa, constants.alpha, constants.beta)
-
-
-def _name_of(kind):
-    return next(name for name, network in NETWORKS.items() if network is kind)
 
 
 def _variables(path):
@@ -128,19 +115,7 @@ def _layers(path, variables):
     return dict(zip(SEQUENCE, found))
 
 
-def _kind(path, layer, name):
-    """The class of network whose constants of normalisation `layer` has."""
-    if name is not None:
-        return NETWORKS[name]
-    found = layer.numbers("param")
-    for kind in NETWORKS.values():
-        if _equal(found, _constants(kind)):
-            return kind
-    known = ", ".join(f"{_shown(_constants(kind))} ({name})" for name, kind in NETWORKS.items())
-    raise layer.error(f"has param {_shown(found)}, expected [N kappa alpha beta] one of {known}", True)
-
-
-def _average_image(path, variables, kind):
+def _average_image(path, variables, name):
     """float32 (3, side, side) of a file's average image, which may be one colour."""
     holder = _struct(variables.get("meta"))
     if not _has(holder, "normalization"):
@@ -149,11 +124,11 @@ def _average_image(path, variables, kind):
     if normalization is None or not _has(normalization, "averageImage"):
         raise ValueError(f"{path}: no averageImage in meta.normalization or normalization")
     average = normalization["averageImage"]
-    side = kind.side
+    side = NETWORKS[name].side
     if average.dtype.kind not in "fiu" or (average.size != 3 and average.shape != (side, side, 3)):
         raise ValueError(
             f"{path}: averageImage is {average.dtype} {average.shape}, expected numbers "
-            f"({side}, {side}, 3) or (1, 1, 3) for {_name_of(kind)}"
+            f"({side}, {side}, 3) or (1, 1, 3) for {name}"
         )
     if not np.isfinite(average).all():
         raise ValueError(f"{path}: averageImage has values that are not finite")

@@ -138,7 +138,7 @@ def test_networks_of_files_compute_the_published_arithmetic(name, form, written)
     generator = np.random.default_rng(0)
     parameters = random_parameters(name)
     average = generator.uniform(90, 130, (side, side, 3)).astype(np.float32)
-    network = matconvnet.load(written(contents(name, parameters, form, average)), **REDUCED)
+    network = matconvnet.load(written(contents(name, parameters, form, average)), name, **REDUCED)
     assert type(network) is CLASSES[name] and network.image_size == side and network.width == WIDTH
     pixels = generator.integers(0, 256, (2, side, side, 3), np.uint8)
     images = network.preprocess(torch.from_numpy(pixels).permute(0, 3, 1, 2))
@@ -174,7 +174,7 @@ def without(variables, name):
 def test_harmless_differences_between_files_change_nothing(written):
     parameters = random_parameters("caffe_alexnet")
     plain = contents("caffe_alexnet", parameters)
-    expected = matconvnet.load(written(plain), **REDUCED).state_dict()
+    expected = matconvnet.load(written(plain), "caffe_alexnet", **REDUCED).state_dict()
     varied = copy.deepcopy(plain)
     for fields in varied["layers"][0]:
         if fields["name"].startswith("conv"):
@@ -198,7 +198,7 @@ def test_harmless_differences_between_files_change_nothing(written):
     cut = copy.deepcopy(plain)
     without(cut, "fc8")
     without(cut, "prob")
-    assert matconvnet.load(written(cut), **REDUCED).width == WIDTH
+    assert matconvnet.load(written(cut), "caffe_alexnet", **REDUCED).width == WIDTH
 
 
 def set_field(name, field, value):
@@ -248,7 +248,11 @@ WRONG = {
     ),
     "other LRN": (
         set_field("norm1", "param", np.array([[5, 1, 1e-4, 0.75]])),
-        ["layer 3 'norm1'", "[5 1 0.0001 0.75]", "[5 2 0.0001 0.75] (vgg_f)", "(caffe_alexnet)"],
+        [
+            "layer 3 'norm1'",
+            "[5 1 0.0001 0.75]",
+            "expected [5 2 0.0001 0.75] ([N kappa alpha beta] of vgg_f)",
+        ],
     ),
     "LRN without numbers": (set_field("norm2", "param", np.empty((0, 0))), ["'norm2'", "'param'"]),
     "stride": (set_field("conv1", "stride", 2.0), ["layer 1 'conv1'", "stride [2]", "expected [4 4]"]),
@@ -290,7 +294,7 @@ def test_other_files_are_refused_in_one_line(case, written):
     change(variables)
     path = written(variables)
     with pytest.raises(ValueError) as caught:
-        matconvnet.load(path, **REDUCED)
+        matconvnet.load(path, "vgg_f", **REDUCED)
     message = str(caught.value)
     assert message.startswith(f"{path}: ") and "\n" not in message
     assert [word for word in words if word not in message] == [], message
@@ -299,15 +303,13 @@ def test_other_files_are_refused_in_one_line(case, written):
 def test_a_network_of_another_name_or_width_is_refused(written, tmp_path):
     path = written(contents("vgg_f", random_parameters("vgg_f")))
     with pytest.raises(ValueError, match=r"layer 1 'conv1' has filters float32 \(11, 11, 3, 8\), expected"):
-        matconvnet.load(path)
+        matconvnet.load(path, "vgg_f")
     with pytest.raises(ValueError, match=r"norm1' has param \[5 2 0.0001 0.75\]"):
         matconvnet.load(path, "caffe_alexnet", **REDUCED)
-    with pytest.raises(ValueError, match="network must be one of"):
-        matconvnet.load(path, "vgg_m")
     with pytest.raises(ValueError, match="channels must be five"):
-        matconvnet.load(path, channels=(8, 8), width=4)
+        matconvnet.load(path, "vgg_f", channels=(8, 8), width=4)
     with pytest.raises(FileNotFoundError, match=re.escape(str(tmp_path / "absent.mat"))):
-        matconvnet.load(tmp_path / "absent.mat")
+        matconvnet.load(tmp_path / "absent.mat", "vgg_f")
 
 
 @pytest.mark.parametrize("compress", [False, True])
@@ -321,6 +323,6 @@ def test_files_cut_short_or_of_another_kind_are_refused_in_one_line(compress, wr
     for contained in damaged:
         path.write_bytes(contained)
         with pytest.raises(ValueError) as caught:
-            matconvnet.load(path, **REDUCED)
+            matconvnet.load(path, "vgg_f", **REDUCED)
         assert str(caught.value).startswith(f"{path}: ") and "\n" not in str(caught.value)
     assert "7.3" in str(caught.value)
