@@ -241,7 +241,7 @@ def _read(path: Path, archive: zipfile.ZipFile) -> _File:
         width=shape[1],
         y=_labels(path, read("y"), items) if "y" in names else None,
         split=_per_item(path, "split", read("split"), items) if "split" in names else None,
-        ids=_ids(path, read("ids"), items) if "ids" in names else None,
+        ids=_per_item(path, "ids", read("ids"), items) if "ids" in names else None,
         class_names=class_names,
     )
 
@@ -252,14 +252,11 @@ def _per_item(path: Path, name: str, given: np.ndarray, items: int) -> np.ndarra
         raise ValueError(f"{path}: {name} has shape {given.shape}; X of {items} rows asks for ({items},)")
     with naming_values(path):
         found = values.ids(given, name) if name == "ids" else values.classes(given, name)
-        return found if values.is_text(found) else values.integers(found, name).astype(np.int64)
-
-
-def _ids(path: Path, given: np.ndarray, items: int) -> np.ndarray:
-    ids = _per_item(path, "ids", given, items)
-    with naming_values(path):
-        values.refuse_twice(ids, "ids")
-    return ids
+        if not values.is_text(found):
+            found = values.integers(found, name).astype(np.int64)
+        if name == "ids":
+            values.refuse_twice(found, name)
+        return found
 
 
 def _labels(path: Path, y: np.ndarray, items: int) -> np.ndarray:

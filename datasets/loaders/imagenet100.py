@@ -23,7 +23,6 @@ import numpy as np
 from datasets.readers.image_lists import is_list, read_list
 from datasets.readers.photographs import Labelled, PhotographLoader
 from datasets.readers.texts import matched, texts_among
-from tiebench.texts import Text
 
 CLASSES = 100
 # Images on each list.
@@ -38,9 +37,11 @@ DATABASE_FILE = re.compile(r"(n[0-9]{8})_[0-9]+\.JPEG")
 def _labelled(sources: list[Path], photographs: bool) -> Labelled:
     """Labels int64 (n,), the class names (WordNet ids) and the given split, from the lists."""
     texts, pictures = texts_among(sources, is_list)
-    classes = {
-        kind: {name: labels.index("1") for name, labels in _list(texts, kind).items()} for kind in COUNTS
-    }
+    classes = {}
+    for kind, count in COUNTS.items():
+        image = QUERY_FILE if kind == "test" else DATABASE_FILE
+        found = read_list(texts, kind, image, CLASSES, [count], exactly_one=True)
+        classes[kind] = {name: labels.index("1") for name, labels in found.items()}
     class_names = _class_names(classes["database"])
     for name, number in classes["train"].items():
         if classes["database"].get(name) != number:
@@ -62,11 +63,6 @@ def _labelled(sources: list[Path], photographs: bool) -> Labelled:
         SPLIT_NAMES,
         nested={f"{name}.tar" for name in class_names},
     )
-
-
-def _list(texts: dict[str, Text], kind: str) -> dict[str, str]:
-    image = QUERY_FILE if kind == "test" else DATABASE_FILE
-    return read_list(texts, kind, image, CLASSES, [COUNTS[kind]], exactly_one=True)
 
 
 def _class_names(classes: dict[str, int]) -> list[str]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from datasets.description import Description
 from datasets.files import save_array
-from datasets.readers.archives import existing, is_zip, reading
+from datasets.readers.archives import existing_files, is_zip, reading
 from datasets.readers.matlab import check_matlab
 from datasets.specification import refuse_unknown_options
 from tiebench.files import machine_memory
@@ -71,9 +71,7 @@ def _opened(sources: list[Path], options: dict) -> Iterator[tuple[str, IO[bytes]
     refuse_unknown_options(options, OPTIONS, "labelme_gist")
     if len(sources) != 1:
         raise ValueError(f"loader labelme_gist: takes one .mat or zip file, got {len(sources)} sources")
-    (source,) = existing(sources)
-    if not source.is_file():
-        raise ValueError(f"{source}: must be a .mat file or a zip with {MEMBER}")
+    (source,) = existing_files(sources, f".mat file or a zip with {MEMBER}")
     if not is_zip(source):
         with source.open("rb") as file:
             yield str(source), file

@@ -83,7 +83,8 @@ def members(source: Path, nested: Collection[str] = ()) -> Iterator[Member]:
         for name, entry in _folder_entries(source, "", (os.path.realpath(source),)):
             yield name, partial(_file_contents, Path(entry.path))
     elif is_zip(source):
-        yield from _zip_members(source)
+        for name, archive, info in _zip_entries(source):
+            yield name, partial(_zip_contents, source, archive, info)
     else:
         yield from _tar_members(source, nested)
 
@@ -168,11 +169,6 @@ def _zip_entries(source: Path) -> Iterator[tuple[str, zipfile.ZipFile, zipfile.Z
             name = _safe_name(source, info.filename, "a link" if stat.S_ISLNK(kind) else None)
             if not info.is_dir():
                 yield name, archive, info
-
-
-def _zip_members(source: Path) -> Iterator[Member]:
-    for name, archive, info in _zip_entries(source):
-        yield name, partial(_zip_contents, source, archive, info)
 
 
 def _zip_read(source: Path, file: IO[bytes], size: int) -> bytes:

@@ -47,19 +47,15 @@ def number_of_folds(spec: Mapping) -> int:
     return number
 
 
-def fold_of(spec: Mapping, count: int | None) -> int:
-    """The fold that a specification names, from 1; the first where it names none. count: how many there are.
-
-    Raises ValueError for a fold that does not exist.
-    """
+def check_fold(spec: Mapping, count: int | None) -> None:
+    """Raise ValueError where a specification names a fold that does not exist. count: how many there are."""
     if "fold" not in spec:
-        return 1
+        return
     fold = positive(spec["fold"], "split: key 'fold'")
     if count is None:
         raise ValueError("split: key 'fold' needs the key 'folds'")
     if fold > count:
         raise ValueError(f"split: fold {fold} does not exist, there are {count}")
-    return fold
 
 
 def disjoint_folds(spec: Mapping) -> int | None:

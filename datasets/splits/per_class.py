@@ -11,9 +11,9 @@ from datasets.description import Description
 from datasets.splits import Split
 from datasets.splits._drawing import (
     asked,
+    check_fold,
     disjoint_folds,
     drawn_before,
-    fold_of,
     labels_of,
     parts,
     require_rest,
@@ -38,7 +38,7 @@ def folds(spec: Mapping) -> int | None:
 def check(spec: Mapping, description: Description) -> None:
     query, training, inside = sizes(spec)
     number = folds(spec)
-    fold_of(spec, number)
+    check_fold(spec, number)
     values, counts = np.unique(labels_of(description), return_counts=True)
     for value, count in zip(values, counts):
         if (number or 1) * (query + (training or 0)) > count:

@@ -11,9 +11,9 @@ from datasets.description import Description
 from datasets.splits import Split
 from datasets.splits._drawing import (
     asked,
+    check_fold,
     disjoint_folds,
     drawn_before,
-    fold_of,
     number_or_all,
     shuffled,
     sizes,
@@ -36,7 +36,7 @@ def folds(spec: Mapping) -> int | None:
 def check(spec: Mapping, description: Description) -> None:
     query, training, inside = sizes(spec)
     number = folds(spec)
-    fold_of(spec, number)
+    check_fold(spec, number)
     if number and number * (query + (training or 0)) > description.items:
         raise ValueError(
             f"split: {asked(query, training, number)} items of a dataset that has {description.items}"

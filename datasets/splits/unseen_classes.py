@@ -11,7 +11,7 @@ from datasets.description import Description
 from datasets.specification import positive
 from datasets.splits import Split
 from datasets.splits._drawing import (
-    fold_of,
+    check_fold,
     given_split,
     labels_of,
     number_of_folds,
@@ -52,7 +52,7 @@ def check(spec: Mapping, description: Description) -> None:
     count, database = folds(spec), spec.get("database", "unseen")
     if database not in ("unseen", "all"):
         raise ValueError(f"split: unknown database {database!r}{did_you_mean(database, ('unseen', 'all'))}")
-    fold_of(spec, count)
+    check_fold(spec, count)
     training = number_or_all(spec, "training")
     labels = labels_of(description)
     values = np.unique(labels)
