@@ -109,7 +109,8 @@ class BRE(HashingMethod):
         descent = Descent(columns, places, weights, partners, targets, scale)
         for sweep in range(self.max_sweeps):
             before = descent.objective()
-            descent.sweep(generator.integers(places.shape[1], size=self.bits))
+            for bit, anchor in enumerate(generator.integers(places.shape[1], size=self.bits)):
+                descent.update(bit, anchor)
             training_set.log(
                 {
                     "sweep": sweep + 1,

@@ -16,16 +16,10 @@ def shift(images: torch.Tensor, most: int, generator: np.random.Generator) -> to
     Pixels from beyond an edge are reflected at it: the same as a random crop of an image padded so.
     """
     offsets = generator.integers(-most, most + 1, (2, len(images), 1))
-    rows, columns = (
-        torch.from_numpy(_reflected(np.arange(length) + offset, length)).to(images.device)
-        for length, offset in zip(images.shape[1:3], offsets)
-    )
+    places = []
+    for length, offset in zip(images.shape[1:3], offsets):
+        line = np.pad(np.arange(length), most, "reflect")
+        places.append(torch.from_numpy(line[np.arange(length) + offset + most]).to(images.device))
+    rows, columns = places
     numbers = torch.arange(len(images), device=images.device)[:, None, None]
     return images[numbers, rows[:, :, None], columns[:, None, :]]
-
-
-def _reflected(places, length):
-    """Places on a line of `length` pixels, those beyond its ends reflected at the outermost pixel."""
-    period = max(2 * (length - 1), 1)
-    places = np.abs(places) % period
-    return np.minimum(places, period - places) if length > 1 else np.zeros_like(places)

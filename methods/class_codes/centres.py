@@ -41,18 +41,6 @@ def _made_distinct(codes, draw):
         order = np.concatenate([order[np.sort(first)], again])
 
 
-def sylvester(order):
-    """Sylvester's Hadamard matrix, int8 (order, order); order a power of two.
-
-    Entry (i, j) is (-1)^(number of bits that i and j share): any two rows differ in half of the columns.
-    """
-    if order < 1 or order & (order - 1):
-        raise ValueError(f"the order of Sylvester's matrix must be a power of two, not {order}")
-    places = np.arange(order, dtype=np.uint32)
-    odd = np.bitwise_count(places[:, None] & places) & 1
-    return np.where(odd, -1, 1).astype(np.int8)
-
-
 def hadamard_centres(classes, bits):
     """The first rows of [H; -H], H Sylvester's matrix of order `bits`: the centres of CSQ as published.
 
@@ -64,17 +52,20 @@ def hadamard_centres(classes, bits):
             "Hadamard centres need a power of two of bits and at most twice as many classes, "
             f"not {bits} bits and {classes} classes"
         )
-    matrix = sylvester(bits)
+    from scipy.linalg import hadamard
+
+    matrix = hadamard(bits, np.int8)
     return np.concatenate([matrix, -matrix])[:classes]
 
 
 def spread_hadamard_centres(classes, bits):
     """Rows of [H; -H] chosen so that columns differ as far as possible: CSQ's centres with mended columns.
 
-    H is Sylvester's matrix of the smallest order that is not below `bits`. Its column j is determined by its
-    entries in the rows 1, 2, 4, ...: with these among the rows, all columns differ, as far as the number of
-    classes allows. Where fewer columns than the order are kept, those of a van der Corput sequence are, so
-    that two rows still differ in nearly half of them. Raises `Refusal` where classes > 2 order.
+    H is Sylvester's matrix of the smallest order that is not below `bits`; its entry (i, j) is
+    (-1)^(number of bits that i and j share). Column j is determined by its entries in the rows 1, 2, 4, ...:
+    with these among the rows, all columns differ, as far as the number of classes allows. Where fewer columns
+    than the order are kept, those of a van der Corput sequence are, so that two rows still differ in nearly
+    half of them. Raises `Refusal` where classes > 2 order.
     """
     order = 1 << int(bits - 1).bit_length()
     if classes > 2 * order:
@@ -92,12 +83,10 @@ def spread_hadamard_centres(classes, bits):
 
 def _van_der_corput(order):
     """0 to order - 1 with their binary digits reversed."""
-    digits = order.bit_length() - 1
-    places = np.arange(order, dtype=np.uint32)
-    reversed_places = np.zeros_like(places)
-    for digit in range(digits):
-        reversed_places |= ((places >> digit) & 1) << (digits - 1 - digit)
-    return reversed_places
+    places = np.zeros(1, np.uint32)
+    while len(places) < order:
+        places = np.concatenate([2 * places, 2 * places + 1])
+    return places
 
 
 def random_centres(classes, bits, generator, draws=1000):

@@ -24,12 +24,11 @@ _GAMMA = (1 + math.sqrt(5)) / 2
 def guaranteed_distance(classes, bits):
     """d*, the smallest d with sum_{i < d} C(bits, i) >= 2^bits / classes (Gilbert and Varshamov): codes of so
     many classes at least so far from each other exist."""
-    total = 0
-    for distance in range(1, bits + 2):
-        total += math.comb(bits, distance - 1)
-        if total * classes >= 2**bits:
-            return distance
-    raise AssertionError("all codes together are 2^bits")
+    total, distance = 0, 0
+    while total * classes < 2**bits:
+        total += math.comb(bits, distance)
+        distance += 1
+    return distance
 
 
 def mds_centres(classes, bits, generator, sweeps=_SWEEPS):

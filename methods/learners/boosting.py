@@ -68,13 +68,10 @@ class BoostedTrees:
     thresholds: np.ndarray
     leaves: np.ndarray
 
-    def scores(self, levels):
-        """Sum of the votes, float32 (n,), for levels uint8 (n, d); the hash bit is its sign."""
-        return scores_of([self], levels)[:, 0]
-
 
 def scores_of(functions, levels):
-    """Scores of several `BoostedTrees` of one depth: float32 (n, functions), for levels uint8 (n, d)."""
+    """Sums of the votes of several `BoostedTrees` of one depth, for levels uint8 (n, d): float32 (n,
+    functions). The hash bits are their signs."""
     ends = np.cumsum([len(function.leaves) for function in functions])
     parts = ((function.features, function.thresholds, function.leaves) for function in functions)
     return _scores(levels, ends, *(np.concatenate(part) for part in zip(*parts)))

@@ -56,11 +56,6 @@ class Descent:
         """F, with distances and targets in [0, 1]."""
         return self.squares / (2 * (self.scale * len(self.places)) ** 2)
 
-    def sweep(self, chosen):
-        """Update the weight of anchor chosen[p] of every bit p in turn."""
-        for bit, anchor in enumerate(chosen):
-            self.update(bit, anchor)
-
     def update(self, bit, anchor):
         """Set one weight to the candidate of the smallest F, the lowest of several.
 

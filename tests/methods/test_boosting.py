@@ -156,7 +156,7 @@ def test_codes_of_one_value_make_trees_of_one_leaf(code):
     # A perfect tree's vote, of the weight of all examples, whose mean is 1.
     assert np.abs(scores) == pytest.approx(3 * (math.log(120) + math.log(1e8)), rel=1e-6)
     others = np.random.default_rng(1).integers(0, 256, (50, 6)).astype(np.uint8)
-    assert np.all(np.sign(function.scores(others)) == code)
+    assert np.all(np.sign(scores_of([function], others)[:, 0]) == code)
 
 
 def heaviest(weights, share):
@@ -204,7 +204,7 @@ def test_trees_without_a_vote_are_dropped():
     assert function.features.shape == function.thresholds.shape == (0, 3)
     assert function.leaves.shape == (0, 4)
     assert scores.tolist() == [0] * 10
-    assert function.scores(by_item(levels)).tolist() == [0] * 10
+    assert scores_of([function], by_item(levels))[:, 0].tolist() == [0] * 10
     # Of the parts of a trimmed problem a tree may fit one and fail at the whole: here a tree sees the four
     # heavy examples only, which are of one code, and is wrong about more than half of the weight.
     codes = np.array([1] * 4 + [-1] * 96)
@@ -228,7 +228,7 @@ def test_scores_of_the_training_items_are_the_returned_ones_to_the_last_bit(case
             codes, weights = generator.choice([-1, 1], items), np.ones(items)
         function, scores = boost(levels, codes, weights, seed, trees=9, depth=1, features=6)
         assert scores.dtype == np.float32
-        assert np.array_equal(function.scores(by_item(levels)), scores)
+        assert np.array_equal(scores_of([function], by_item(levels))[:, 0], scores)
         summed = sum((tree_scores(function, t, levels) for t in range(len(function.leaves))), np.zeros(1))
         assert scores == pytest.approx(np.broadcast_to(summed, scores.shape), rel=1e-5, abs=1e-5)
 

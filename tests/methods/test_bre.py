@@ -116,9 +116,9 @@ def descents(monkeypatch):
             super().__init__(columns, places, weights, partners, targets, scale)
             made.append(self)
 
-        def sweep(self, chosen):
-            self.steps += list(enumerate(chosen))
-            super().sweep(chosen)
+        def update(self, bit, anchor):
+            self.steps.append((bit, anchor))
+            super().update(bit, anchor)
 
     monkeypatch.setattr(module, "Descent", Watched)
     return made

@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.linalg import hadamard
 
 from methods.base import Refusal
 from methods.class_codes import centres
@@ -17,15 +16,7 @@ from methods.class_codes.centres import (
     random_centres,
     separation,
     spread_hadamard_centres,
-    sylvester,
 )
-
-
-@pytest.mark.parametrize("order", [1, 2, 8, 64, 128])
-def test_sylvester_is_scipys_hadamard_matrix(order):
-    assert np.array_equal(sylvester(order), hadamard(order))
-    with pytest.raises(ValueError, match=f"power of two, not {3 * order}"):
-        sylvester(3 * order)
 
 
 def distances(codes):
