@@ -30,16 +30,10 @@ class Images:
 
     kind = "images"
 
-    def __init__(
-        self,
-        source: Path,
-        paths: str = DEFAULT_PATHS,
-        extensions: list[str] | tuple[str, ...] = DEFAULT_EXTENSIONS,
-        corrupt: str = "error",
-    ) -> None:
-        self.source, found, has_split = find(source, paths, extensions, needs_class=False)
+    def __init__(self, source: Path, paths: str = DEFAULT_PATHS, corrupt: str = "error") -> None:
+        self.source, found, has_split = find(source, paths, needs_class=False)
         self.names, self.count, self.corrupt = list(found), len(found), corrupt
-        self.formats = formats_of(extensions)
+        self.formats = formats_of(DEFAULT_EXTENSIONS)
         self.columns: dict[str, np.ndarray] = {"ids": texts_array(source, "ids", self.names)}
         classes = [label for _, label, _ in found.values()]
         if "{class}" in paths:
