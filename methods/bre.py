@@ -20,9 +20,8 @@ from methods.learners.linear import signs_of_projections
 
 _ROWS = 512  # rows of kernel values or affinities made at once
 _FINEST = 1024  # steps of a bit to which targets are rounded at most: bounds the sums of squares
-_NOTHING = (
-    1e-12  # squared distances that are smaller, relative to the items' squares, are rounding errors of 0
-)
+# Squared distances that are smaller, relative to the items' squares, are rounding errors of 0.
+_NOTHING = 1e-12
 
 
 @dataclass(kw_only=True)

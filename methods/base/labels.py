@@ -29,9 +29,7 @@ def label_matrix(training_set, name):
     Labels that no training item has are left out. Raises `Refusal`, naming the method, where there is none.
     """
     labels = training_set.labels
-    if labels is None:
-        raise Refusal(f"{name} learns from labels, and this training set has none")
-    if labels.ndim == 1:
+    if labels is None or labels.ndim == 1:
         places, classes = single_labels(training_set, name)
         return np.eye(len(classes))[places]
     used = labels[:, labels.any(axis=0)].astype(np.float64)

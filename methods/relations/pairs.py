@@ -57,7 +57,7 @@ def sample_pairs(training_set, similar, dissimilar, generator):
         items, (keys // 2 // items).astype(np.int32), (keys // 2 % items).astype(np.int32), keys % 2 == 1
     )
     for name, there in (("similar", pairs.similar.any()), ("dissimilar", not pairs.similar.all())):
-        if not len(pairs) or not there:
+        if not there:
             raise Refusal(f"the training set has no {name} pair: at least two items of each of two classes")
     return pairs
 
