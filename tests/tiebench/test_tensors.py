@@ -174,7 +174,7 @@ GIVEN = {
 GIVEN |= {
     f"{module}.{name}": (of, *map(np.array, rest))
     for module, of, rest, names in (
-        ("exact", histograms, [3], "average_precision dcg ndcg average_cumulative_gain"),
+        ("exact", histograms, [3], "dcg ndcg average_cumulative_gain"),
         ("exact", histograms, [], "weighted_average_precision distance_shares queries_without_relevant"),
         ("radius", histograms, [1], "precision_within_radius recall_within_radius f1_within_radius"),
         ("radius", histograms, [1], "candidates_within_radius empty_within_radius"),

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tiebench.rankings import rank_sums, ties
 from tiebench.rankings.ties import AP_AT_NORMALISERS as AP_AT_NORMALISERS
 from tiebench.rankings.ties import TieRange as TieRange
+from tiebench.rankings.ties import average_precision as average_precision
 from tiebench.rankings.ties import divide
 from tiebench.rankings.ties import precision as precision
 from tiebench.rankings.ties import r_precision as r_precision
@@ -30,35 +31,6 @@ if TYPE_CHECKING:  # these need no kernel, and loading one takes time
     from tiebench.counting.histograms import JointHistograms
 
 Gain: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-
-
-def average_precision(
-    histograms: "JointHistograms", at: int | None = None, normaliser: str = "hits"
-) -> TieRange:
-    """Tie-aware average precision AP_T, or AP@K, with its range over tie orders.
-
-    Source: McSherry and Najork, ECIR 2008; He et al., CVPR 2018, eq. (apt).
-
-    Parameters
-    ----------
-    histograms : `JointHistograms`
-        Affinity > 0 is relevant.
-    at : int, optional
-        K >= 1; by default the whole ranking.
-    normaliser : str
-        What AP@K divides by, "hits", "min" or "relevant": as of `ties.average_precision`.
-
-    Returns
-    -------
-    TieRange of (Q,) arrays in [0, 1]
-        0 for a query with nothing to divide by.
-
-    Raises
-    ------
-    ValueError
-        For K < 1 or an unknown normaliser.
-    """
-    return ties.average_precision(histograms.ties, at, normaliser)
 
 
 def exponential_gain(affinity: NDArray[np.float64]) -> NDArray[np.float64]:

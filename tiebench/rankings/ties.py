@@ -334,8 +334,9 @@ def reciprocal_rank(ties: Ties, at: int | None = None) -> TieRange:
     )
 
 
-def average_precision(ties: Ties, at: int | None, normaliser: str) -> TieRange:
-    """Average precision of the first K, or of the whole ranking.
+@_of_blocks
+def average_precision(ties: Ties, at: int | None = None, normaliser: str = "hits") -> TieRange:
+    """Tie-aware average precision AP_T of the whole ranking, or AP@K of the first K.
 
     Under "hits" the divisor itself depends on the order of the tie that K cuts: the mean conditions on the
     number of relevant items inside the cut, which is hypergeometric.
@@ -344,9 +345,9 @@ def average_precision(ties: Ties, at: int | None, normaliser: str) -> TieRange:
 
     Parameters
     ----------
-    ties : `Ties`
-    at : int or None
-        K >= 1; None for the whole ranking.
+    ties : `Ties`, or `JointHistograms`
+    at : int, optional
+        K >= 1; by default the whole ranking.
     normaliser : str
         What the sum of precisions at the relevant ranks up to K is divided by: "hits", the number of relevant
         items among the first K (the convention of hashing papers); "min", min(K, relevant items); "relevant",
