@@ -227,14 +227,14 @@ def test_without_the_compiler_every_function_returns_the_same(monkeypatch):
 
 
 def test_histograms_of_many_items_are_counted_in_blocks_without_numba(monkeypatch):
-    from tiebench.counting import histograms, numpy_counts
+    from tiebench.counting import histograms
 
     affinity = EqualLabels(*CLASSES)
     packed = [pack(ones) for ones in ONES]
     expected = joint_histograms(*packed, BITS, affinity).counts
     monkeypatch.setattr(histograms, "NUMBA", False)
     for pairs in (1, ITEMS, 7 * ITEMS, 10**6):
-        monkeypatch.setattr(numpy_counts, "_PAIRS_AT_ONCE", pairs)
+        monkeypatch.setattr(histograms, "_NUMPY_PAIRS", pairs)
         assert np.array_equal(joint_histograms(*packed, BITS, affinity, threads=3).counts, expected)
     few = AffinityBlocks(lambda begin, end: np.zeros((1, ITEMS), int), (1,))
     with refused(f"have shape (1, {ITEMS}), not ({QUERIES}, {ITEMS})"):

@@ -34,6 +34,7 @@ if NUMBA:
 
 SLICED_BITS = 128  # up to which the bit-sliced kernel counts, where Numba is installed
 BLOCK_PAIRS = 1 << 22  # pairs whose affinities are held at once where they are given block by block
+_NUMPY_PAIRS = 1 << 20  # pairs that NumPy counts at once, some 30 bytes of memory each
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,7 @@ class JointHistograms:
 
     levels: np.ndarray
     counts: np.ndarray
-    memo: dict[str, Any] = field(
-        default_factory=dict, repr=False, compare=False
-    )  # of metrics, for one another
+    memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("levels", "counts"):
@@ -184,49 +183,41 @@ def _bitslice_counter(query, database, bits, affinity, counts):
     query_bits = np.unpackbits(query, axis=1).astype(bool)
     query_masks = np.where(query_bits, ~np.uint64(0), np.uint64(0))
     items = len(database)
-    if isinstance(affinity, SparseJudgements):  # all as irrelevant; `_move_judged` follows
+    if isinstance(affinity, SharedLabels):
+        labels = affinity.database.shape[1]
         planes = bitslice.slice_bits(database, bits, width)
-        none = np.zeros(len(query), np.int64)
+        label_planes = bitslice.slice_bits(np.packbits(affinity.database, axis=1), labels, labels)
+        query_labels = affinity.query.astype(bool)
 
-        def count_all(low, high):
-            bitslice.count_equal_labels(
-                planes, items, query_masks[low:high], none[low:high], none[low:high], bits, counts[low:high]
+        def count_labels(low, high):
+            bitslice.count_shared_labels(
+                planes,
+                items,
+                query_masks[low:high],
+                label_planes,
+                query_labels[low:high],
+                counts.shape[1],
+                bits,
+                counts[low:high],
             )
 
-        return count_all
+        return count_labels
 
+    begin = end = np.zeros(len(query), np.int64)  # judged pairs: all as irrelevant; `_move_judged` follows
     if isinstance(affinity, EqualLabels):
         order = _class_order(affinity.database)
         classes = affinity.database[order]
         begin = np.searchsorted(classes, affinity.query, side="left")
         end = np.searchsorted(classes, affinity.query, side="right")
-        planes = bitslice.slice_bits(database.take(order, axis=0), bits, width)
-
-        def count_classes(low, high):
-            bitslice.count_equal_labels(
-                planes, items, query_masks[low:high], begin[low:high], end[low:high], bits, counts[low:high]
-            )
-
-        return count_classes
-
-    labels = affinity.database.shape[1]
+        database = database.take(order, axis=0)
     planes = bitslice.slice_bits(database, bits, width)
-    label_planes = bitslice.slice_bits(np.packbits(affinity.database, axis=1), labels, labels)
-    query_labels = affinity.query.astype(bool)
 
-    def count_labels(low, high):
-        bitslice.count_shared_labels(
-            planes,
-            items,
-            query_masks[low:high],
-            label_planes,
-            query_labels[low:high],
-            counts.shape[1],
-            bits,
-            counts[low:high],
+    def count_classes(low, high):
+        bitslice.count_equal_labels(
+            planes, items, query_masks[low:high], begin[low:high], end[low:high], bits, counts[low:high]
         )
 
-    return count_labels
+    return count_classes
 
 
 def _move_judged(query, database, judgements, counts):
@@ -282,12 +273,20 @@ def _popcount_counter(query, database, bits, affinity, counts):
 
 
 def _numpy_counter(query, database, bits, affinity, counts):
-    from tiebench.counting import numpy_counts
-
     query_words, database_words = as_words(query), np.ascontiguousarray(as_words(database).T)
+    slots = counts.shape[1] * (bits + 1)
+    step = max(1, _NUMPY_PAIRS // len(database))
     levels_of = checked_blocks(affinity, len(database))
 
     def count(low, high):
-        numpy_counts.count_levels(query_words, database_words, levels_of, bits, counts, low, high)
+        for begin in range(low, high, step):
+            end = min(begin + step, high)
+            place = levels_of(begin, end).astype(np.int64)
+            place *= bits + 1
+            for word, column in enumerate(database_words):
+                place += np.bitwise_count(query_words[begin:end, word, None] ^ column)
+            place += np.arange(end - begin)[:, None] * slots
+            found = np.bincount(place.ravel(), minlength=(end - begin) * slots)
+            counts[begin:end] += found.reshape(end - begin, *counts.shape[1:])
 
     return count
