@@ -37,24 +37,19 @@ def versions():
     return present, absent
 
 
-def faiss_distances(faiss, query, database):
-    """Hamming distances int32 (Q, N) of words uint64 (Q, W), (N, W), by faiss.hammings."""
-    query, database = np.ascontiguousarray(query), np.ascontiguousarray(database)
-    out = np.empty((len(query), len(database)), np.int32)
-    pointers = [faiss.swig_ptr(part.view(np.uint8)) for part in (query, database)]
-    faiss.hammings(*pointers, len(query), len(database), query.shape[1] * 8, faiss.swig_ptr(out))
-    return out
-
-
 def faiss_histograms(faiss, query, database, bits, levels, depth):
     """Joint histograms int64 (Q, depth, b + 1): faiss.hammings, then a bincount a query.
 
-    levels: uint8 (Q, N), the affinities.
+    query, database: words uint64 (Q, W), (N, W); levels: uint8 (Q, N), the affinities.
     """
+    query, items = np.ascontiguousarray(query).view(np.uint8), np.ascontiguousarray(database).view(np.uint8)
+    distances = np.empty(len(items), np.int32)
+    given = faiss.swig_ptr(items), 1, len(items), items.shape[1], faiss.swig_ptr(distances)
     counts = np.empty((len(query), depth, bits + 1), np.int64)
     for q in range(len(query)):
         slot = levels[q] * np.int64(bits + 1)
-        slot += faiss_distances(faiss, query[q : q + 1], database)[0]
+        faiss.hammings(faiss.swig_ptr(query[q]), *given)
+        slot += distances
         counts[q] = np.bincount(slot, minlength=depth * (bits + 1)).reshape(depth, bits + 1)
     return counts
 

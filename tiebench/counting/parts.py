@@ -154,7 +154,9 @@ def load_merged(files: Sequence[str | os.PathLike]) -> JointHistograms:
     found: dict[int, JointHistograms] = {}
     first: tuple | None = None
     for file in files:
-        arrays = _read(file)
+        arrays = read_npz(file)
+        if not _is_part(arrays):
+            raise ValueError(f"{file}: not the histograms of a part of a database")
         part, parts = arrays["part"].tolist()
         same: tuple = (parts, int(arrays["database"]), arrays["query"].tobytes(), arrays["counts"].shape[::2])
         first = first or same
@@ -173,13 +175,6 @@ def load_merged(files: Sequence[str | os.PathLike]) -> JointHistograms:
     if missing:
         raise ValueError(f"of {parts} parts, these are missing: {', '.join(map(str, missing))}")
     return merge(found[part] for part in sorted(found))
-
-
-def _read(file):
-    arrays = read_npz(file)
-    if not _is_part(arrays):
-        raise ValueError(f"{file}: not the histograms of a part of a database")
-    return arrays
 
 
 def _is_part(arrays):

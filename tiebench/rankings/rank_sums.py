@@ -37,21 +37,6 @@ class RankSums:
         steps = self._from(starts[:-1], starts[1:])
         self._kept = table[-1] + np.concatenate([zero, np.cumsum(steps)])
 
-    def at(self, ranks: np.ndarray) -> np.ndarray:
-        """Sums of f(1..r) for each r.
-
-        Parameters
-        ----------
-        ranks : integers of any shape
-            r; 0 has the sum 0.
-
-        Returns
-        -------
-        longdouble, of their shape
-        """
-        pairs = self._at(ranks)
-        return pairs.real.astype(np.longdouble) + pairs.imag
-
     def between(self, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
         """Sums of f(begin + 1..end).
 
@@ -86,7 +71,7 @@ class RankSums:
         return steps.real + steps.imag
 
     def _at(self, ranks):
-        """Pairs of `at`, complex of the array's shape."""
+        """Sums of f(1..r) for each r, as pairs: complex of the array's shape; r = 0 has the sum 0."""
         if len(self._table) <= _TABLED:  # all ranks are tabled
             return self._table.take(ranks)
         sums = self._table.take(np.minimum(ranks, _TABLED))

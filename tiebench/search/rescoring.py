@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiebench._compiled import compiled
-from tiebench.affinities import SparseJudgements, check_levels
+from tiebench.affinities import SparseJudgements, check_affinity, check_levels
 from tiebench.codes.packing import check_bits, check_packed
 from tiebench.counting.histograms import JointHistograms
 from tiebench.rankings import exact
@@ -181,11 +181,7 @@ def rescored(
     """
     bits = check_bits(bits)
     query, database = check_packed(query, bits, "query codes"), check_packed(database, bits, "database codes")
-    if judgements.shape != (len(query), len(database)):
-        raise ValueError(
-            f"judgements of {judgements.shape[0]} queries and {judgements.shape[1]} items do not fit "
-            f"{len(query)} query codes and {len(database)} database codes"
-        )
+    check_affinity(judgements, len(query), len(database))
 
     def distance(q: int) -> NDArray[np.int64]:
         return np.bitwise_count(database ^ query[q]).sum(axis=1, dtype=np.int64)
