@@ -12,10 +12,10 @@ class WalkingSearch:
     """BRE's line search as published: items flip one by one in the order of their thresholds, and the errors
     of the pairs that hold one are brought up to date."""
 
-    def __init__(self, partners, targets, scale):
-        """partners int32 (n, k); targets int32 (n, k), in 1/scale of a bit."""
+    def __init__(self, partners, targets):
+        """partners, targets: int32 (n, k)."""
         items, count = partners.shape
-        self.partners, self.targets, self.scale = partners, targets, scale
+        self.targets = targets
         self.ends = np.repeat(np.arange(items), count)
         self.others = partners.ravel().astype(np.int64)
         both = np.concatenate([self.ends, self.others])
@@ -31,7 +31,7 @@ class WalkingSearch:
         trial = codes.copy()
         trial[:, bit] = first
         distances = (trial[self.ends] != trial[self.others]).sum(axis=1)
-        errors = self.scale * distances - self.targets.ravel()
+        errors = distances - self.targets.ravel()
         costs = np.empty(most + 1, np.int64)
         costs[0] = (errors**2).sum()
         pairs = len(self.ends)
@@ -39,7 +39,7 @@ class WalkingSearch:
             held = self.order[self.starts[item] : self.starts[item + 1]] % pairs
             other = np.where(self.ends[held] == item, self.others[held], self.ends[held])
             # A pair that is there in both directions is held twice.
-            step = self.scale * (1 - 2 * (trial[item, bit] != trial[other, bit]))
+            step = 1 - 2 * (trial[item, bit] != trial[other, bit])
             costs[place + 1] = costs[place] + (step * (2 * errors[held] + step)).sum()
             errors[held] += step
             trial[item, bit] = 1 - trial[item, bit]

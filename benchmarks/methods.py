@@ -58,7 +58,7 @@ def _line_search(generator, items):
         candidates_between(thresholds, 0.0)
         return np.cumsum(changes[order])
 
-    walk = peers.WalkingSearch(partners, targets, 1)
+    walk = peers.WalkingSearch(partners, targets)
     codes = (descent.sums > 0).T.astype(np.int64)
     unsorted = descent.weights[0, 0] - descent.sums[0] / columns[0]
     some = items // 10

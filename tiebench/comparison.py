@@ -195,7 +195,7 @@ def compare(
             if name not in known:
                 raise ValueError(f"{board.protocol} has no method {name!r}{did_you_mean(name, known)}")
     column = [row for row in every if row.bits == bits]
-    higher = _higher_is_better(metric)
+    higher = metrics.resolve(base_metric(metric))[0].higher_is_better
     chosen = _sorted((row for row in column if methods is None or row.method in methods), higher)
     found = [_difference(board, row, mine, per_query[metric]) for row in chosen]
     adjusted = holm([one.p for one in found])
@@ -268,10 +268,6 @@ def _sorted(rows, higher):
 def _rank(score, others, higher):
     """1 + the number of scores that are better."""
     return 1 + sum(other > score if higher else other < score for other in others)
-
-
-def _higher_is_better(metric):
-    return metrics.resolve(base_metric(metric))[0].higher_is_better
 
 
 def _plain(values):

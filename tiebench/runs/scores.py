@@ -208,7 +208,6 @@ def score_lists(
     lists: Mapping[str, ArrayLike],
     measures: Sequence[str] = DEFAULT_MEASURES,
     *,
-    source: str = "arrays",
     gains: str = "linear",
     ap_at_normaliser: str = "relevant",
     relevant_from: int = 1,
@@ -223,19 +222,17 @@ def score_lists(
     lists : mapping
         "query", "document", "score" (m,) of the run, and "judged_query", "judged_document", "relevance" (j,)
         of the judgements.
-    source : str
-        What messages call them.
     """
     wanted = _resolved(measures)
     settings = _checked(gains, ap_at_normaliser, relevant_from, missing, without_relevant, float32)
     lacking = [name for name in LISTS if name not in lists]
     if lacking:
-        raise ValueError(f"{source}: there is no {', '.join(lacking)}")
-    read = {name: ids(lists[name], f"{source}: {name}") for name in (*LISTS[:2], *LISTS[3:5])}
-    scores = numbers(lists["score"], f"{source}: score")
-    grades = integers(lists["relevance"], f"{source}: relevance", booleans=True)
-    retrieved = entries.from_arrays(source, read["query"], read["document"], scores)
-    judged = entries.from_arrays(source, read["judged_query"], read["judged_document"], grades)
+        raise ValueError(f"arrays: there is no {', '.join(lacking)}")
+    read = {name: ids(lists[name], f"arrays: {name}") for name in (*LISTS[:2], *LISTS[3:5])}
+    scores = numbers(lists["score"], "arrays: score")
+    grades = integers(lists["relevance"], "arrays: relevance", booleans=True)
+    retrieved = entries.from_arrays("arrays", read["query"], read["document"], scores)
+    judged = entries.from_arrays("arrays", read["judged_query"], read["judged_document"], grades)
     entries.check_scores(retrieved)
     entries.check_relevance(judged)
     return _scored(run_blocks.match(retrieved, judged), wanted, settings)
