@@ -31,9 +31,8 @@ class Size(NamedTuple):
     classes: int
 
 
-CIFAR10 = Size(
-    items=5000, dimensions=1280, bits=BITS[0], classes=10
-)  # setting 1 on features of a MobileNetV2
+# Setting 1 on features of a MobileNetV2.
+CIFAR10 = Size(items=5000, dimensions=1280, bits=BITS[0], classes=10)
 
 
 def run(report, quick):

@@ -48,7 +48,11 @@ def asymmetric_similarity(query: np.ndarray, database: np.ndarray, bits: int) ->
         One line, for arrays that do not fit, and for queries that are not finite.
     """
     bits = check_bits(bits)
-    query = _real(query, bits)
+    query = numbers(query, "query")
+    if query.ndim != 2 or query.shape[1] != bits:
+        raise ValueError(f"real-valued queries of {bits} bits must be (n, {bits}), not {query.shape}")
+    if not np.isfinite(query).all():
+        raise ValueError("real-valued queries must be finite")
     database = check_packed(database, bits, "database codes")
     # Equal codes once: products of matrices may round equal columns differently.
     codes, place = np.unique(database, axis=0, return_inverse=True)
@@ -69,17 +73,8 @@ def estimated_similarity(
     factors = numbers(factors, "factors")
     if factors.shape != (len(database), 2) or not np.isfinite(factors).all():
         raise ValueError(f"factors must be finite, of shape {(len(database), 2)}, not {form(factors)}")
-    scale, shift = factors.astype(np.float64).T
+    scale, shift = factors.T
     return asymmetric_similarity(query, database, bits) * scale + shift
-
-
-def _real(query, bits):
-    query = numbers(query, "query")
-    if query.ndim != 2 or query.shape[1] != bits:
-        raise ValueError(f"real-valued queries of {bits} bits must be (n, {bits}), not {query.shape}")
-    if not np.isfinite(query).all():
-        raise ValueError("real-valued queries must be finite")
-    return query
 
 
 def ranked_histograms(similarity: np.ndarray, level: np.ndarray, levels: np.ndarray) -> JointHistograms:
