@@ -227,10 +227,7 @@ def summary(report: Mapping[str, Any]) -> str:
         distances = [
             f"{_PLURAL[part]} {value:.3f}" for part, value in labels["distance"].items() if value is not None
         ]
-        lines += (
-            [f"distance of label distributions to the database's: {', '.join(distances)}"]
-            if distances
-            else []
-        )
+        if distances:
+            lines.append(f"distance of label distributions to the database's: {', '.join(distances)}")
     lines += [f"leak: {leak}" for leak in report["leaks"]] or ["no query is met again"]
     return "\n".join(lines)
