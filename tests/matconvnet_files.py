@@ -21,8 +21,7 @@ def fields(network, name):
     """Fields of a layer but its name."""
     kind = name.rstrip("0123456789")
     if kind == "norm":
-        of = type(network).normalisation
-        return {"type": "lrn", "param": np.array([[of.size, of.kappa, of.alpha, of.beta]])}
+        return {"type": "lrn", "param": np.array([type(network).normalisation])}
     if kind == "pool":
         sizes = {"pool": np.full((1, 2), float(POOL)), "stride": np.full((1, 2), float(POOL_STRIDE))}
         return {"type": "pool", "method": "max", "pad": np.array([[0.0, 1.0, 0.0, 1.0]])} | sizes

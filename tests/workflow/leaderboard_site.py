@@ -12,7 +12,7 @@ from pathlib import Path
 from files import documentation_python, made_once
 
 from methods.base.catalogue import catalogue
-from reporting.page.templates import signed
+from reporting.printed.marks import number
 from workflow.documentation import leaderboard_models, leaderboard_pages, method_pages
 from workflow.documentation.api_pages import toctree
 
@@ -46,7 +46,8 @@ def _link(folder):
 
 def difference(found):
     """What a comparison says of a difference and its interval."""
-    return f"{signed(found.mean, 3)}, 95% interval {signed(found.low, 3)} to {signed(found.high, 3)}"
+    mean, low, high = (number(value, 3, "+") for value in (found.mean, found.low, found.high))
+    return f"{mean}, 95% interval {low} to {high}"
 
 
 def _write(python, leaderboards, site):
