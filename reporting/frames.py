@@ -113,6 +113,9 @@ def tidy(table: Table, results: Results) -> pd.DataFrame:
             )
         score = results.uncoded.get(group.protocol, {}).get(group.metric)
         if score is not None:
+            if not math.isfinite(score):
+                words = f"{group.metric} is {score}, not a finite number"
+                raise ValueError(f"uncoded features of {group.protocol}: {words}")
             row = empty_row(KINDS) | {"table": table.name, "protocol": group.protocol, "metric": group.metric}
             row |= {"method": UNCODED, "mean": score, "status": UNCODED}
             rows += [row | {"bits": bits} for bits in group.bits]

@@ -35,6 +35,8 @@ class Options:
                 raise ValueError(
                     f"figure option {name} must be a number of {unit} from {low:g} to {high:g}, not {value!r}"
                 )
+        if self.title not in (None, False) and not isinstance(self.title, str):
+            raise ValueError(f"figure option title must be a text, false or null, not {self.title!r}")
 
 
 DEFAULT = Options()

@@ -196,11 +196,12 @@ class Table:
             for block in entry["blocks"]
         ]
         seen: set[ScoreCell] = set()
-        for cell in (cell for group in groups for cell in group.cells()):
-            if cell in seen:
-                words = "{}, {}, {}, {} bits".format(*cell)
-                raise ValueError(f"table {entry['name']}: {words} is in the table twice")
-            seen.add(cell)
+        for index, group in enumerate(groups):
+            for cell in group.cells():
+                if cell in seen:
+                    words = "{}, {}, {}, {} bits".format(*cell)
+                    raise ValueError(f"table {entry['name']}: blocks[{index}]: {words} is in the table twice")
+                seen.add(cell)
         return cls(
             name=entry["name"],
             groups=tuple(groups),

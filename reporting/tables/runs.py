@@ -20,6 +20,8 @@ RunCell = tuple[str, str, int]
 ScoreCell = tuple[str, str, str, int]
 
 NO_RECORD = "no run was recorded"
+# Of a run: cells of the leaderboard may be missing there.
+STATUSES = ("done", "refused", "missing")
 # Copied from run.json under the same name; seconds of parts have fields of their own.
 OF_RUN_FILE = ("seconds", "peak_memory_mb", "threads", "device", "git_commit")
 BY_NAME = ("versions", "hyperparameters", "fingerprints", "folds", "of_folds")
@@ -47,7 +49,7 @@ class Tuning:
 class Run:
     """One run, of its files or of the leaderboard.
 
-    status: "done", "refused" or "missing", with its `reason`; metrics: name -> mean over the queries;
+    status: one of STATUSES, with its `reason`; metrics: name -> mean over the queries;
     curves: name -> list, see `tiebench.scoring.Scores`; health: of the codes, as scores.json has it, {} where
     nothing is known; training: lines of training.jsonl; per_query: metric -> float64 (Q,); both are empty
     unless they were asked for. from_leaderboard: whether the run was not made here; tuning: brought by such a
@@ -186,11 +188,17 @@ class Results:
         """Results of the runs of a `Table`, whose module imports this one, in any order.
 
         Runs of other seeds than the method's are left out, but those from the leaderboard: they have the
-        seeds that they were made with, ascending.
+        seeds that they were made with, ascending. Raises ValueError for two records of one run and for a
+        status other than those of STATUSES.
         """
         found: dict[RunCell, dict[int, Run]] = {}
         for run in runs:
-            found.setdefault(run.cell, {})[run.seed] = run
+            if run.status not in STATUSES:
+                known = ", ".join(STATUSES)
+                raise ValueError(f"run {run}: status is {run.status!r}, it must be one of: {known}")
+            if run.seed in found.setdefault(run.cell, {}):
+                raise ValueError(f"run {run}: two records of one run")
+            found[run.cell][run.seed] = run
         return cls(
             {
                 cell: {seed: of[seed] for seed in table.cell_seeds(cell[1], of) if seed in of}

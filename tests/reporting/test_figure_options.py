@@ -157,6 +157,7 @@ def test_every_figure_obeys_every_option(name):
         ({"width": "wide"}, "width must be a number of inches from 2 to 40, not 'wide'"),
         ({"width": 0.5}, "width must be a number of inches"),
         ({"font_size": True}, "font_size must be a number of points from 4 to 30, not True"),
+        ({"title": 3}, "title must be a text, false or null, not 3"),
         ({"methods": ["talr_pa"]}, "table small has no method 'talr_pa'; did you mean 'talr_ap'"),
         ({"blocks": ["digits/app"]}, "table small has no block 'digits/app'; did you mean 'digits/ap'"),
         ({"methods": []}, "no block has the chosen methods"),

@@ -10,7 +10,7 @@ from models import model_of, table_of
 
 from reporting.tables import titles
 from reporting.tables.model import Group, Style, Table
-from reporting.tables.runs import NO_RECORD, Run, Tuning
+from reporting.tables.runs import NO_RECORD, Results, Run, Tuning
 
 ROOT = Path(__file__).parents[2]
 ENTRY = {
@@ -71,7 +71,7 @@ def test_a_selection_keeps_everything_but_rows_and_blocks():
 
 
 def test_settings_that_lack_a_part_or_have_a_cell_twice_are_refused():
-    with pytest.raises(ValueError, match="table t: p, ap, a, 8 bits is in the table twice"):
+    with pytest.raises(ValueError, match=r"table t: blocks\[1\]: p, ap, a, 8 bits is in the table twice"):
         table_of(ENTRY | {"blocks": [ENTRY["blocks"][0]] * 2})
     with pytest.raises(KeyError):
         Table.from_json({"table": {"name": "t"}})
@@ -87,6 +87,18 @@ def test_results_have_the_seeds_of_the_table_in_its_order():
     # Those of the leaderboard have their own.
     _, filled = model_of(ENTRY, [record(seed=seed, source="leaderboard") for seed in (9, 4)])
     assert list(filled.cell("p", "a", 8)) == [4, 9]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ([record(), record()], "run p/a/8/3: two records of one run"),
+        ([record(status="odd")], "run p/a/8/3: status is 'odd', it must be one of: done, refused, missing"),
+    ],
+)
+def test_wrong_records_are_named(wrong, words):
+    with pytest.raises(ValueError, match=words):
+        Results.of(table_of(ENTRY), map(Run.from_json, wrong))
 
 
 def test_an_outcome_says_why_there_is_no_score():

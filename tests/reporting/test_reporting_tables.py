@@ -448,6 +448,8 @@ def test_uncoded_features_are_a_row_without_marks_notes_or_seeds():
         record(method=m, bits=b, score=s) for m, s in (("talr_ap", 0.5), ("lsh", 0.3)) for b in (12, 24)
     ]
     frame = tidy(of, records, uncoded={"digits": {"ap": 0.875}, "other": {"ap": 0.1}})
+    with pytest.raises(ValueError, match="uncoded features of digits: ap is nan, not a finite number"):
+        tidy(of, records, uncoded={"digits": {"ap": math.nan}})
     rows = frame[frame["status"] == "uncoded"]
     found = rows[["method", "bits", "seeds", "mean"]].values.tolist()
     assert found == [["uncoded", 12, 0, 0.875], ["uncoded", 24, 0, 0.875]]
