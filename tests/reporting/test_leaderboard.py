@@ -239,6 +239,10 @@ def test_rows_of_other_methods_are_added_and_replace_those_of_the_same_cells(res
     changed = rows["mean"]["two", "p_fold2", "ap"]
     (one,) = (run["ap"] for run in board.runs if list(run.values())[:4] == ["p_fold2", "two", 8, 0])
     assert changed == pytest.approx((one + 0.75) / 2)
+    again = another(results, "again", methods=["one"])
+    again()
+    kept = leaderboard.read("p", folder).tidy
+    pd.testing.assert_frame_equal(*(frame[["protocol", "metric", "method"]] for frame in (kept, board.tidy)))
     more(replace=True)
     assert sorted(leaderboard.read("p", folder).methods) == ["three", "two"]
 
