@@ -221,7 +221,7 @@ def _files(
 
 
 def _added(old: leaderboard.Board, rows: pd.DataFrame, runs: list[dict], about: dict) -> tuple:
-    """What the files hold after new rows and runs: of cells that both have, the new ones, in the old places."""
+    """What the files hold after new rows and runs: of cells that both have, the new ones, in their places."""
     new = set(zip(rows["method"], rows["bits"], strict=True)) - {(UNCODED, bits) for bits in rows["bits"]}
     kept = [(row.method, row.bits) not in new for row in old.tidy.itertuples()]
     rows = pd.concat([old.tidy[kept], rows]).drop_duplicates(CELL, keep="last")

@@ -59,7 +59,8 @@ def _ranks(plan: Plan, boards: Boards, name: str) -> str:
         f"tables {'the ranks of ' if several else 'the rank of '}{joined(of_best)} "
         f"{'run' if several else 'runs'} from {found.by_table[:, best].min():.1f} to "
         f"{found.by_table[:, best].max():.1f}. The intervals of "
-        f"{len(reach) or 'none'} of the other {len(others)} methods overlap that of {of_best[0]}."
+        f"{len(reach) or 'none'} of the other {len(others)} methods overlap that of {of_best[0]}. "
+        f"{_without_one_table(found, titles, [block.title for block in blocks])}"
     )
     heading = ["Method", "Mean rank", "IQM", "Share within 5 %", *(block.title for block in blocks)]
     near = int(np.flatnonzero(np.isclose(summary.TAUS, 0.05))[0])
@@ -74,6 +75,24 @@ def _ranks(plan: Plan, boards: Boards, name: str) -> str:
         for place in found.order
     ]
     return _markdown(heading, rows, text)
+
+
+def _without_one_table(found: summary.Standing, methods: Sequence[str], tables: Sequence[str]) -> str:
+    """Who is first when one of the tables is left out, where these are others than with all."""
+
+    def leading(ranks: np.ndarray) -> str:
+        means = ranks.mean(axis=0)
+        return joined([methods[place] for place in np.flatnonzero(np.isclose(means, means.min())).tolist()])
+
+    first = leading(found.by_table)
+    without: dict[str, list[str]] = {}
+    for place, table in enumerate(tables):
+        without.setdefault(leading(np.delete(found.by_table, place, axis=0)), []).append(f"“{table}”")
+    without.pop(first, None)
+    if not without:
+        return f"Without any one of the tables {first} stays first."
+    others = (f"{who} without {' or '.join(these)}" for who, these in without.items())
+    return f"First where one table is left out: {'; '.join(others)}."
 
 
 def _pairs(plan: Plan, boards: Boards) -> str:

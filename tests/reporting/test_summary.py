@@ -2,6 +2,7 @@
 
 import csv
 import itertools
+from dataclasses import replace
 
 import models
 import numpy as np
@@ -245,6 +246,18 @@ def test_the_page_says_the_ranks_of_a_set(folder):
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
     assert [row[0].strip("| ") for row in rows] == [found.methods[place].upper() for place in found.order]
     assert [row[1].split()[0] for row in rows] == [f"{found.rank[0][place]:.1f}" for place in found.order]
+    assert "Without any one of the tables D stays first." in " ".join(text.split())
+
+
+def test_the_page_says_who_is_first_without_a_table(folder, monkeypatch):
+    boards = Boards(folder / "leaderboard")
+    found = summary.standing(summary.blocks_of(*of_folder.read(boards.folder).model("all", boards)))
+    ranks = np.array([[1.5, 1.5, 3, 4], [4, 1, 2, 3], [1, 2, 3, 4]])
+    ranked = replace(found, by_table=ranks, rank=np.tile(ranks.mean(axis=0), (3, 1)))
+    monkeypatch.setattr(summary, "standing", lambda blocks: ranked)
+    text = " ".join(render({"summary": "ranks", "set": "all"}, boards).split())
+    assert "tables: B 1.5 (1.5 to 1.5)." in text
+    assert "First where one table is left out: A without “q”." in text
 
 
 @pytest.mark.parametrize(
