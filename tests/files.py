@@ -53,12 +53,19 @@ def tarred(files, mode="w"):
     return buffer.getvalue()
 
 
+def zipped(files):
+    """A zip of name -> contents, as bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, contents in files.items():
+            archive.writestr(name, contents)
+    return buffer.getvalue()
+
+
 def written(path, files):
     """name -> contents as a zip, tar or tar.gz, by the ending of `path`, else as a folder; the path."""
     if path.suffix == ".zip":
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, contents in files.items():
-                archive.writestr(name, contents)
+        path.write_bytes(zipped(files))
     elif path.suffix in (".tar", ".gz"):
         path.write_bytes(tarred(files, "w:gz" if path.suffix == ".gz" else "w"))
     else:

@@ -72,9 +72,10 @@ def naming(target: AnyPath) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno is None:  # NumPy, of a full disk
+        if type(error) is OSError and error.errno is None:  # NumPy, of a full disk
             raise OSError(f"{target}: cannot be written whole ({error})") from error
-        error.filename = error.filename or str(target)
+        if error.errno is not None:
+            error.filename = error.filename or str(target)
         raise
 
 

@@ -1,7 +1,6 @@
-"""Contents of files for several tests: photographs of random pixels, what Pillow makes of them, zips."""
+"""Contents of files for several tests: photographs of random pixels, what Pillow makes of them."""
 
 import io
-import zipfile
 
 import numpy as np
 from PIL import Image
@@ -12,15 +11,6 @@ def contents_of(save, *given, **named) -> bytes:
     buffer = io.BytesIO()
     save(buffer, *given, **named)
     return buffer.getvalue()
-
-
-def zipped(files: dict[str, bytes]) -> bytes:
-    def save(buffer):
-        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, contents in files.items():
-                archive.writestr(name, contents)
-
-    return contents_of(save)
 
 
 def encoded(seed: int, height: int, width: int, mode: str = "RGB", kind: str = "jpeg") -> bytes:

@@ -174,8 +174,6 @@ def test_bad_options(root, options, message):
 
 
 def test_bad_sources(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no such folder or archive"):
-        images.describe([tmp_path / "nothing"])
     with pytest.raises(ValueError, match="got 2 sources"):
         images.describe([tmp_path, tmp_path])
     (tmp_path / "empty").mkdir()

@@ -23,7 +23,7 @@ import scipy.io
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_contents import contents_of, encoded, zipped
+from made_contents import contents_of, encoded
 
 from datasets.loaders import (
     cifar10_binary,
@@ -38,7 +38,7 @@ from datasets.loaders import (
 )
 from networks.vgg_f import VGGF
 from networks.weights import by_name, matconvnet
-from tests.files import damaged, tarred
+from tests.files import damaged, tarred, zipped
 
 pytestmark = [
     pytest.mark.thorough,
