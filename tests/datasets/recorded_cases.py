@@ -56,6 +56,7 @@ SPLITS = {
     "per_class, all": ("classes", PER_CLASS | {"training": "all"}, 3),
     "per_class, outside": ("classes", PER_CLASS | OUTSIDE, 1),
     "per_label": ("multi-hot", PER_LABEL, 0),
+    "per_label, all": ("multi-hot", PER_LABEL | {"training": "all"}, 1),
     "per_label, columns": ("multi-hot", PER_LABEL | {"order": "columns"}, 2),
     "random": ("none", RANDOM, 0),
     "random, database": ("none", RANDOM | {"database": 200} | OUTSIDE, 5),

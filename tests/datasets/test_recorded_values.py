@@ -21,6 +21,21 @@ def test_split_files_have_the_recorded_arrays(name, tmp_path):
     assert digest_of_arrays(tmp_path / "split.npz") == RECORDED["splits"][name]
 
 
+@pytest.mark.parametrize("name", sorted(cases.SPLITS))
+def test_same_seed_same_split_other_seed_another(name):
+    labels, spec, seed = cases.SPLITS[name]
+    described = cases.description(labels)
+    first = splits.draw(spec, described, seed)
+    np.random.seed(5)  # noqa: NPY002 (the global generator must not matter)
+    other = splits.draw(spec, described, seed + 1)
+    again = splits.draw(dict(reversed(spec.items())), described, np.int64(seed))
+    assert again.fingerprint == first.fingerprint
+    assert (other.fingerprint == first.fingerprint) == (name in ("given, all", "given, split"))
+    for part in ("query", "database", "training"):
+        rows = getattr(first, part)
+        assert rows.dtype == np.int64 and (np.diff(rows) > 0).all() and not rows.flags.writeable
+
+
 def digest_of_arrays(path):
     digest = hashlib.sha256()
     with np.load(path) as arrays:
