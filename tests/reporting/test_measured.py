@@ -5,6 +5,7 @@ import yaml
 
 from reporting.leaderboard import measured, pages
 from reporting.leaderboard.boards import Boards
+from tests.tiebench.refusals import refused
 
 
 @pytest.fixture
@@ -61,9 +62,8 @@ def test_a_table_of_a_folder_has_the_command_and_the_machine_of_each_row(folder)
     ],
 )
 def test_settings_that_do_not_fit_are_refused_in_one_line(settings, said, folder):
-    with pytest.raises(ValueError, match=said) as error:
+    with refused(said):
         measured.render(settings, folder)
-    assert "\n" not in str(error.value)
 
 
 def test_a_page_that_differs_from_its_measurements_is_found_and_rewritten(folder):

@@ -21,6 +21,7 @@ from reporting.records.read import table_runs
 from reporting.statistics import summary
 from reporting.statistics.samples import sample
 from reporting.tables.model import Table
+from tests.tiebench.refusals import refused
 from tiebench.paired import difference
 
 METHODS = ["a", "b", "c", "d"]
@@ -271,9 +272,8 @@ def test_the_page_says_who_is_first_without_a_table(folder, monkeypatch):
 )
 def test_plans_that_do_not_fit_are_refused_in_one_line(tmp_path, change, message):
     (tmp_path / "summary.yaml").write_text(yaml.safe_dump(PLAN | change))
-    with pytest.raises(ValueError, match=message) as caught:
+    with refused(message):
         of_folder.read(tmp_path)
-    assert "\n" not in str(caught.value)
 
 
 def test_unknown_names_have_the_nearest(folder):
@@ -320,9 +320,8 @@ def test_numbers_of_sentences_are_those_of_the_runs(folder):
     ],
 )
 def test_quantities_that_are_unknown_are_refused_in_one_line(folder, words, message):
-    with pytest.raises(ValueError, match=message) as caught:
+    with refused(message):
         quantities.render(words, "?", Boards(folder / "leaderboard"))
-    assert "\n" not in str(caught.value)
 
 
 def test_a_metric_of_which_less_is_better_is_not_summarised():
