@@ -1,4 +1,4 @@
-"""Files of settings that many tests read, such as those of config/, parsed once."""
+"""Files of settings that many tests read, such as those of config/, parsed once; and a good configuration."""
 
 import contextlib
 import copy
@@ -7,6 +7,12 @@ from pathlib import Path
 import pytest
 
 from workflow.configuration import checks, merged
+
+MINE = {"dataset": "digits", "affinity": {"kind": "class"}, "at": [10]}
+MINE["split"] = {"kind": "random", "query": 20, "training": 60}
+BLOCK = {"protocol": "mine", "metric": "ap", "bits": [8]}
+TABLE = {"seeds": [0], "methods": ["lsh", "talr_ap"], "blocks": [BLOCK]}
+GOOD = {"protocols": {"mine": MINE}, "tables": {"mine": TABLE}}
 
 
 @contextlib.contextmanager

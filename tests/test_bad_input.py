@@ -29,7 +29,7 @@ import scipy.io
 import torch
 import yaml
 from PIL import Image
-from settings_once import parsed_once
+from settings_once import BLOCK, GOOD, MINE, TABLE, parsed_once
 
 from datasets.files import save_array
 from datasets.loaders import features_file, images
@@ -110,12 +110,6 @@ def no_example_hangs():
 
 
 # -- configuration -----------------------------------------------------------------------------------------
-
-MINE = {"dataset": "digits", "affinity": {"kind": "class"}, "at": [10]}
-MINE["split"] = {"kind": "random", "query": 20, "training": 60}
-BLOCK = {"protocol": "mine", "metric": "ap", "bits": [8]}
-TABLE = {"seeds": [0], "methods": ["lsh", "talr_ap"], "blocks": [BLOCK]}
-GOOD = {"protocols": {"mine": MINE}, "tables": {"mine": TABLE}}
 
 
 def merged(base, change, levels=3):

@@ -7,7 +7,6 @@ import copy
 import csv
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -67,17 +66,6 @@ def refused(settings, checkout=ROOT):
         load(checkout, settings)
     assert "\n" not in str(caught.value)
     return str(caught.value)
-
-
-def jobs_that_make(run, jobs):
-    """The jobs that have a run.json among their outputs; as Snakemake matches it: a look-ahead in the first
-    wildcard sees the rest of the path."""
-    found = []
-    for job in jobs:
-        runs = "|".join(re.sub(r"\{\w+\}", r"\\d+", one) for one in job.runs)
-        pattern = rf"results/runs/(?:{job.protocols})/(?:{job.methods})/(?:{runs})/run\.json"
-        found += [job] if runs and re.fullmatch(pattern, run) else []
-    return found
 
 
 def read_rows(path):

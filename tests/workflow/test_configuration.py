@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from settings_once import BLOCK, GOOD, MINE
 
 from workflow.code_dependencies import code_files
 from workflow.configuration import dataset_checks, hyperparameter_checks
@@ -21,12 +22,6 @@ from workflow.plan import groups as run_groups
 from workflow.plan.runs import Cell, Plan
 
 from conftest import ROOT, refused  # isort: skip
-
-DIGITS = {"dataset": "digits", "split": {"kind": "random", "query": 20, "training": 60}}
-MINE = DIGITS | {"affinity": {"kind": "class"}, "at": [10]}
-BLOCK = {"protocol": "mine", "metric": "ap", "bits": [8]}
-TABLE = {"seeds": [0], "methods": ["lsh", "talr_ap"], "blocks": [BLOCK]}
-GOOD = {"protocols": {"mine": MINE}, "tables": {"mine": TABLE}}
 
 
 def test_a_mistake_is_looked_for_in_the_files_that_were_given():

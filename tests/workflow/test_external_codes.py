@@ -12,10 +12,9 @@ from datasets.splits import Split
 from reporting import leaderboard, load_results
 from workflow.configuration import external_codes
 from workflow.configuration.merged import load
-from workflow.plan.groups import run_jobs
 from workflow.plan.runs import Plan
 
-from conftest import ROOT, class_vectors, jobs_that_make, refused  # isort: skip
+from conftest import ROOT, class_vectors, refused  # isort: skip
 
 pytestmark = pytest.mark.thorough
 
@@ -153,13 +152,6 @@ def test_a_database_in_parts_imports_codes_too(laboratory, mine):
     laboratory.made("results/parts.csv", config=mine)
     (row,) = laboratory.rows("parts.tidy.csv")
     assert float(row["mean"]) == pytest.approx(expected, abs=1e-12)
-
-
-def test_every_run_has_one_job_that_makes_it_and_one_that_scores_it(mine):
-    plan = Plan(load(ROOT, mine))
-    for run in plan.table_runs("tiny", ["run.json"]):
-        counts = [len(jobs_that_make(run, run_jobs(plan, scored=scored))) for scored in (False, True)]
-        assert counts == [0 if "/mine/" in run else 1, 1], run
 
 
 def test_a_row_may_say_that_it_learned_from_the_labels_of_the_database(mine):
