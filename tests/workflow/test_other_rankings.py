@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.metrics import average_precision_score
 
 from methods.base import Refusal
 from tiebench import metrics
@@ -37,8 +38,7 @@ def problem():
 
 def precision_of_ranking(similarity, relevant):
     """Average precision of distinct similarities."""
-    ranks = np.flatnonzero(relevant[np.argsort(-similarity)]) + 1
-    return np.mean(np.arange(1, len(ranks) + 1) / ranks) if len(ranks) else 0.0
+    return average_precision_score(relevant[np.argsort(-similarity)], np.arange(len(relevant), 0, -1))
 
 
 def added(problem, kind, asked, raw=None, estimates=None):
