@@ -287,11 +287,6 @@ def test_columns_of_some_rows_may_show_the_same_score(folder):
     assert r"| TALR\_AP |  | 0.312–0.750 | 0.625‡ | 0.625‡ |" in lines
 
 
-def test_the_line_of_the_uncoded_features_is_left_out_on_request(folder):
-    assert "*Uncoded features" in rendered(folder, "{protocol: p, bits: 8}")
-    assert "*Uncoded features" not in rendered(folder, "{protocol: p, bits: 8, uncoded: false}")
-
-
 def test_standard_deviations_over_protocols(folder):
     settings = "{bits: 8, uncoded: false, columns: [{show: deviation, protocols: [p, q]}]}"
     rows = rendered(folder, settings).splitlines()

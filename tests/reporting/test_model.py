@@ -1,9 +1,7 @@
 """The model of reporting: settings of tables and records of runs as typed objects, and back."""
 
-import ast
 import json
 import math
-from pathlib import Path
 
 import pytest
 from models import model_of, table_of
@@ -12,7 +10,6 @@ from reporting.tables import titles
 from reporting.tables.model import Group, Style, Table
 from reporting.tables.runs import NO_RECORD, Results, Run, Tuning
 
-ROOT = Path(__file__).parents[2]
 ENTRY = {
     "name": "t",
     "methods": ["b", "a"],
@@ -136,16 +133,3 @@ def test_a_block_s_title_is_that_of_its_protocol():
 def test_families_without_a_name_keep_their_name():
     assert titles.family_title("pairwise") == "Triplets"
     assert titles.family_title("quantum") == "quantum"
-
-
-def test_no_method_or_protocol_is_named_in_the_code_that_prints_tables():
-    names = {path.stem for path in (ROOT / "methods").glob("[a-z]*.py")}
-    names |= {"digits", "digits_levels", "cifar10_s1", "cifar10_s2", "nus_wide", "imagenet100", "labelme"}
-    modules = [ROOT / "reporting" / "frames.py"]
-    for of in ("tables", "printed", "statistics", "claims"):
-        modules += (ROOT / "reporting" / of).glob("*.py")
-    assert len(modules) > 12
-    for module in modules:
-        tree = ast.walk(ast.parse(module.read_text(encoding="utf-8")))
-        constants = {node.value for node in tree if isinstance(node, ast.Constant)}
-        assert not constants & names, (module, constants & names)

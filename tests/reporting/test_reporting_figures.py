@@ -114,6 +114,9 @@ def test_styles_are_those_of_the_table():
         m: (s["title"], s["colour"], s["marker"]) for m, s in STYLES.items()
     }
     assert method_styles.method_styles(replace(table_of(table()), styles=styles)) == styles
+    assert len(set(shapes(styles))) == len(STYLES)  # which tell them apart without colour
+    for method in STYLES:
+        assert method_styles.method_style(table_of(table()), method)["color"] == STYLES[method]["colour"]
 
 
 def shapes(styles):
@@ -206,14 +209,6 @@ def test_colours_stay_apart_with_colour_blindness(kind, least):
     assert apart[closest] >= least, (closest, apart[closest])
     # On white, by the contrast of WCAG 2; the yellow of Okabe and Ito has 1.3.
     assert all(1.05 / (XYZ[1] @ linear(colour) + 0.05) >= 2.2 for colour in COLOURS.values())
-
-
-def test_methods_stay_apart_without_colour():
-    styles = method_styles.method_styles(table_of(table()))
-    assert len(set(shapes(styles))) == len(STYLES)
-    for method in STYLES:
-        style = method_styles.method_style(table_of(table()), method)
-        assert style["color"] == method_styles.colour(table_of(table()), method) == STYLES[method]["colour"]
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -503,36 +503,30 @@ def test_an_svg_stands_in_the_page_beside_others():
     assert "--c332288: #332288" in made(TABLE | {"styles": dark})
 
 
-@pytest.mark.parametrize(
-    ("path", "short"),
-    [
-        ("M 1 2 \nL 3 4 \nL 5 6 \nz\n", "m1 2 2 2 2 2z"),
-        ("M 1 2 L 0.5 2.04 M 1 1 L 2 2 z L 3 3", "m1 2-.5 0m.5-1 1 1zl2 2"),
-        ("M 1 2 C 1 2 3 4 5 6 L 7 8", "M1 2C1 2 3 4 5 6L7 8"),
-        ("", ""),
-    ],
-)
-def test_a_path_is_written_as_steps(path, short):
-    assert embedding._compact(path, 1) == short
-
-
-def test_the_errors_of_steps_do_not_add_up():
-    """Two paths drawn by SVG's rules: m and l are relative to the point before, z goes back to the start."""
-    places = [(37 * n % 101 / 7, n * n / 13) for n in range(200)]
-    steps = embedding._compact("M" + "L".join(f"{x:.3f} {y:.3f}" for x, y in places), 1)
-    numbers = [float(number) for number in re.findall(r"-?\d*\.?\d+", steps)]
-    for at, values in enumerate((numbers[::2], numbers[1::2])):
-        assert list(itertools.accumulate(values)) == pytest.approx([p[at] for p in places], abs=0.0501)
-
-
 def content(inside):
     """Of an SVG in a page; ids of what is referred to are a."""
     found = embedding.inline_svg(f'<svg viewBox="0 0 2 1">{inside}</svg>', "x", "", "f0")
     return re.sub(r"#f0-0", "#a", re.search(r"<svg[^>]*>(.*)</svg>", found)[1])
 
 
+def test_the_errors_of_steps_do_not_add_up():
+    """A path drawn by SVG's rules: m and what follows it are relative to the point before."""
+    places = [(37 * n % 101 / 7, n * n / 13) for n in range(200)]
+    steps = content(f'<path d="M{"L".join(f"{x:.3f} {y:.3f}" for x, y in places)}"/>')
+    numbers = [float(number) for number in re.findall(r"-?\d*\.?\d+", steps)]
+    for at, values in enumerate((numbers[::2], numbers[1::2])):
+        assert list(itertools.accumulate(values)) == pytest.approx([p[at] for p in places], abs=0.0501)
+
+
 PAIR = '<use href="#a" x="1" style="fill:red"/><use href="#a" x="2" style="fill:blue"/>'
 TURNED = '<text transform="rotate(-90 1 2)">b</text>'
+# z goes back to the start of its part.
+STEPS = {
+    "M 1 2 \nL 3 4 \nL 5 6 \nz\n": "m1 2 2 2 2 2z",
+    "M 1 2 L 0.5 2.04 M 1 1 L 2 2 z L 3 3": "m1 2-.5 0m.5-1 1 1zl2 2",
+    "M 1 2 C 1 2 3 4 5 6 L 7 8": "M1 2C1 2 3 4 5 6L7 8",
+    "": "",
+}
 STYLE = "stroke: red; stroke-dasharray: 1,2; stroke-dashoffset: 0;  fill: none"
 
 
@@ -542,6 +536,7 @@ STYLE = "stroke: red; stroke-dasharray: 1,2; stroke-dashoffset: 0;  fill: none"
         (f"<g>{PAIR}</g>", PAIR),
         ('<g><g clip-path="none"><g><path d="z"/></g></g></g>', '<g clip-path="none"><path d="z"/></g>'),
         ('<text transform="rotate(-0 1 2)">a</text>' + TURNED, "<text>a</text>" + TURNED),
+        *((f'<path d="{path}"/>', f'<path d="{steps}"/>') for path, steps in STEPS.items()),
         (f'<path style="{STYLE}"/>', '<path style="stroke:red;stroke-dasharray:1,2;fill:none"/>'),
     ],
 )
