@@ -33,6 +33,7 @@ ROW = 0.215
 GAP = 0.14
 EDGE = 0.08
 VALUE = 0.40
+APART = 0.05  # labels of ticks, at least
 MAX_PANELS = 4
 
 
@@ -140,10 +141,15 @@ def _axis(ranges: Iterable[tuple | None], width: float) -> tuple[tuple[float, fl
     high = max((entry[2] for entry in known), default=1.0)
     span = max(high - low, 0.02)
     low = max(0.0, low - 0.05 * span)
-    ticks = MaxNLocator(nbins=3, steps=[1, 2, 5, 10]).tick_values(low, high)
     scale = (high - low or 0.02) / (width - VALUE)
     limits = (low, low + scale * width)
-    return limits, [float(tick) for tick in ticks if low <= tick <= min(max(1.0, high), limits[1])]
+    for most, least in ((3, 2), (2, 1), (1, 1)):  # intervals and ticks, so that their labels stand apart
+        places = MaxNLocator(most, steps=[1, 2, 5, 10], min_n_ticks=least).tick_values(low, high)
+        ticks = [float(tick) for tick in places if low <= tick <= min(max(1.0, high), limits[1])]
+        widest = max((look.text_width(text, look.TEXT_SIZE) for text in _tick_labels(ticks)), default=0.0)
+        if places[1] - places[0] >= scale * (widest + APART):
+            break
+    return limits, ticks
 
 
 def _tick_labels(ticks: list[float]) -> list[str]:

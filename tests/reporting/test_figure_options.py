@@ -8,7 +8,7 @@ from pathlib import Path
 import matplotlib
 import pytest
 from models import block, model_of, table_of
-from styles import STYLES
+from styles import STYLES, check_texts
 from test_reporting_curves import artists, records, table
 
 from reporting import figures
@@ -92,22 +92,12 @@ def test_figures_apply_by_metrics_columns_and_methods():
     assert figures.applicable(table_of(table(blocks=[]))) == []
 
 
-def assert_text_is_within(figure):
-    renderer = figure.canvas.get_renderer()
-    figure.draw(renderer)
-    for text in texts(figure):
-        box = matplotlib.text.Text.get_window_extent(text, renderer)
-        # One pixel of slack: text on pixels is a little wider than its outlines.
-        assert box.x0 >= -1 and box.x1 <= figure.bbox.x1 + 1, text.get_text()
-        assert box.y0 >= -1 and box.y1 <= figure.bbox.y1 + 1, text.get_text()
-
-
 @pytest.mark.parametrize("name", figures.names())
 def test_every_figure_fits_a_column_of_a_paper(name):
     entry = TABLES.get(name, TWO)
     drawn = figures.draw(name, *model_of(entry, records(entry)), width=3.4)
     drawn.set_dpi(300)  # with fewer pixels letters are wider than in a PDF file
-    assert_text_is_within(drawn)
+    check_texts(drawn)
 
 
 @pytest.mark.thorough
@@ -128,7 +118,7 @@ def test_every_figure_obeys_every_option(name):
         for drawn in (large, plain)
     ]
     assert lines[0] == pytest.approx([line * font_size / 8 for line in lines[1]])
-    assert_text_is_within(large)
+    check_texts(large)
 
     untitled = figures.draw(name, *model, title=False, **narrow)
     assert {text.get_text() for text in texts(untitled)} < {text.get_text() for text in texts(plain)}
