@@ -40,6 +40,7 @@ from methods.base.checkpoint import Checkpoint
 from networks.weights import by_name, matconvnet
 from reporting.records.read import table_runs
 from reporting.tables.model import Table
+from tests.reporting.leaderboards import make_run
 from tiebench import __main__ as program
 from tiebench.files import filled, write_json, write_npz
 from workflow.configuration import dataset_checks
@@ -601,13 +602,8 @@ def folder_for_result(folder):
 
 def records(folder, name, data):
     """The action of reading a table's run of which one file is damaged."""
-    run = folder / "runs" / "digits" / "lsh" / "8" / "0"
-    run.mkdir(parents=True)
-    for file in ("scores.json", "run.json"):
-        write_json(run / file, {"status": "done", "reason": None, "metrics": {}, "curves": {}})
-    npz(run / "per_query.npz", ap=np.ones(3))
-    (run / "training.jsonl").write_text("{}\n")
-    (run / name).write_bytes(data)
+    make_run(folder, "digits", "lsh", 8, 0, {"ap": np.ones(3)}, training=[{}])
+    (folder / "runs/digits/lsh/8/0" / name).write_bytes(data)
     block = BLOCK | {"protocol": "digits"}
     asked = Table.from_json({"table": TABLE | {"name": "t", "methods": ["lsh"], "blocks": [block]}})
     return lambda: table_runs(asked, folder / "runs", also=["training", "per_query"])

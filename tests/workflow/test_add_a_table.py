@@ -14,6 +14,7 @@ import yaml
 from reporting import figures
 from reporting.records.read import RUN_COLUMNS, SCORE_COLUMNS
 from reporting.statistics import columns
+from tests.reporting.leaderboards import make_run
 from workflow.configuration.merged import load
 from workflow.plan.runs import Plan
 
@@ -69,14 +70,9 @@ def test_the_python_runs(tmp_path):
     results = tmp_path / "results"
     blocks = [{"protocol": "digits", "metric": "ap", "bits": [12]}]
     table = {"name": "quick", "methods": ["itq"], "seeds": [0], "blocks": blocks}
-    run = results / "runs/digits/itq/12/0"
-    run.mkdir(parents=True)
+    make_run(results, "digits", "itq", 12, 0, {"ap": [0.25, 0.75]}, fingerprints={})
     settings = {"table": table, "published": [], "refused": [], "claims": []}
     (results / "quick.json").write_text(json.dumps(settings))
-    scores = {"status": "done", "reason": None, "metrics": {"ap": 0.5}, "curves": {}}
-    (run / "scores.json").write_text(json.dumps(scores))
-    (run / "run.json").write_text("{}")
-    np.savez(run / "per_query.npz", ap=np.array([0.25, 0.75]))
     protocol = tmp_path / "resources/protocols/digits"
     protocol.mkdir(parents=True)
     np.savez(protocol / "split.npz", query=np.array([4, 2]))
