@@ -28,6 +28,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import psutil
+
 ROOT = Path(__file__).parents[2]
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".snakemake", "results", "resources", "*.pyc")
 CAPACITY = 128 << 20  # of the file system of results/
@@ -117,8 +119,9 @@ def _start(checkout, target):
 
 def _disturb(kind, running, checkout, draw):
     if kind == "kill":
-        with_children = [running.pid, *_descendants(running.pid)]
-        os.kill(draw.choice(with_children), signal.SIGKILL)
+        engine = psutil.Process(running.pid)
+        with_children = [engine, *engine.children(recursive=True)]
+        draw.choice(with_children).kill()
     elif kind == "kill all":
         os.killpg(running.pid, signal.SIGKILL)
     elif kind in ("terminate", "interrupt"):
@@ -136,23 +139,6 @@ def _disturb(kind, running, checkout, draw):
         filler.unlink()
     if kind == "kill":  # of one job: the others go on, and the engine ends by itself
         time.sleep(draw.uniform(0, 5))
-
-
-def _descendants(pid):
-    """Process numbers of all children and their children, from /proc."""
-    parents = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-        except (OSError, ValueError):
-            continue  # it has ended
-    found, more = [], [pid]
-    while more:
-        parent = more.pop()
-        children = [child for child, its in parents.items() if its == parent]
-        found += children
-        more += children
-    return found
 
 
 def _end(running):

@@ -34,6 +34,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
+import psutil
 import yaml
 
 ROOT = Path(__file__).parents[2]
@@ -228,20 +229,18 @@ def start(checkout, config, cores):
 
 
 def jobs(group):
-    """(stage, process, processor seconds, resident bytes) of each job of a process group, from /proc."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (folder / "cmdline").read_bytes().decode().split("\0")
-            place = words.index("-m")
-            if os.getpgid(int(folder.name)) == group and words[place + 1].startswith("workflow.scripts."):
-                pages = int((folder / "statm").read_text().split()[1])
-                # After the name, which is in parentheses and may hold blanks: of user and system, in ticks.
-                ticks = (folder / "stat").read_text().rpartition(")")[2].split()[11:13]
-                spent = sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
-                stage = words[place + 1].rpartition(".")[2]
-                yield stage, folder.name, spent, pages * os.sysconf("SC_PAGE_SIZE")
-        except (OSError, ValueError, IndexError):
-            continue  # it has ended, or is none
+    """(stage, process, processor seconds, resident bytes) of each job of a process group."""
+    for process in psutil.process_iter(["cmdline"]):
+        _, _, module = " ".join(process.info["cmdline"] or ()).partition(" -m workflow.scripts.")
+        with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):  # it has ended
+            if module and os.getpgid(process.pid) == group:
+                spent = process.cpu_times()
+                yield (
+                    module.split()[0],
+                    str(process.pid),
+                    spent.user + spent.system,
+                    process.memory_info().rss,
+                )
 
 
 def report(checkout, measured):

@@ -10,8 +10,8 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
+import psutil
 import pytest
 
 from conftest import ROOT  # isort: skip
@@ -64,16 +64,8 @@ def until(condition, process=None):
 
 def processes_in(directory):
     """Process id -> command line of what runs in a folder (and is not a zombie)."""
-    found = {}
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            if (entry / "cwd").readlink() == directory:
-                found[int(entry.name)] = (entry / "cmdline").read_bytes().decode().split("\0")
-        except OSError:  # ended meanwhile, or somebody else's
-            continue
-    return {process: words for process, words in found.items() if words != [""]}
+    found = {one.pid: one.info for one in psutil.process_iter(["cwd", "cmdline"])}
+    return {process: of["cmdline"] for process, of in found.items() if of["cwd"] == str(directory)}
 
 
 class Held:
