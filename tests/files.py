@@ -1,4 +1,4 @@
-"""Files for several tests: archives, damaged bytes, real data, folders made once, the site's Python."""
+"""Archives, damaged bytes, settings, real data, folders made once; the site's Python."""
 
 import importlib.util
 import io
@@ -40,6 +40,15 @@ def documentation_python():
     if not own.exists() and importlib.util.find_spec("pydata_sphinx_theme") is None:
         pytest.skip("the packages of `make docs` are not installed")
     return str(own) if own.exists() else sys.executable
+
+
+def mappings(values):
+    """Every mapping inside of nested values."""
+    if isinstance(values, dict):
+        yield values
+        values = list(values.values())
+    for part in values if isinstance(values, list) else ():
+        yield from mappings(part)
 
 
 def tarred(files, mode="w"):

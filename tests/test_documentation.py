@@ -17,7 +17,7 @@ import forked
 import numpy as np
 import pytest
 import yaml
-from files import tarred
+from files import mappings, tarred
 from PIL import Image
 
 from reporting.leaderboard import pages
@@ -113,15 +113,8 @@ def test_make_targets_exist(command):
 def named_sources():
     """Every source of a file that the configuration and the examples name, as a mapping."""
     pages = [*(ROOT / "config").rglob("*.yaml"), *(ROOT / "docs" / "examples").glob("*.yaml")]
-    pending = [yaml.safe_load(page.read_text(encoding="utf-8")) for page in pages]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, list):
-            pending += part
-        elif isinstance(part, dict):
-            pending += part.values()
-            if isinstance(part.get("file"), str):
-                yield part
+    settings = [yaml.safe_load(page.read_text(encoding="utf-8")) for page in pages]
+    return [part for part in mappings(settings) if isinstance(part.get("file"), str)]
 
 
 @pytest.fixture(scope="module")

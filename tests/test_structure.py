@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from files import mappings
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("tiebench", "datasets", "networks", "methods", "reporting", "workflow", "benchmarks")
@@ -374,21 +375,14 @@ def test_every_url_of_the_configuration_is_https_or_has_a_checksum():
     from workflow.configuration.source_checks import mirrors
 
     seen, by_hand = 0, set()
-    for path in (ROOT / "config").rglob("*.yaml"):
-        pending = [yaml.safe_load(path.read_text(encoding="utf-8"))]
-        while pending:
-            part = pending.pop()
-            if isinstance(part, list):
-                pending += part
-            if not isinstance(part, dict):
-                continue
-            pending += part.values()
-            for url in part.get("urls", ()):
-                seen += 1
-                # A second file with a given MD5 sum cannot be constructed.
-                if not (url.startswith("https://") or part.get("sha256") or part.get("md5")):
-                    assert url not in mirrors(part)
-                    by_hand.add(part["file"])
+    settings = [yaml.safe_load(path.read_text("utf-8")) for path in (ROOT / "config").rglob("*.yaml")]
+    for part in mappings(settings):
+        for url in part.get("urls", ()):
+            seen += 1
+            # A second file with a given MD5 sum cannot be constructed.
+            if not (url.startswith("https://") or part.get("sha256") or part.get("md5")):
+                assert url not in mirrors(part)
+                by_hand.add(part["file"])
     assert seen > 3
     assert by_hand == NOT_DOWNLOADED
 

@@ -36,6 +36,13 @@ def make_run(folder, protocol, method, bits, seed, per_query, *, scores=(), trai
     (place / "training.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in training))
 
 
+def refuse_runs(folder, pattern):
+    """Make runs such as <protocol>/<method>/<bits>/<seed> refused ones."""
+    for path in folder.glob(f"runs/{pattern}/scores.json"):
+        refused = {"status": "refused", "reason": "no", "metrics": {}, "curves": {}}
+        path.write_text(json.dumps(json.loads(path.read_text()) | refused))
+
+
 def random_scores(generator, size):
     """Scores of METRICS per query, the ends of the range below and above."""
     found = {name: generator.random(size) for name in METRICS}

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from leaderboards import make_run, make_uncoded
+from leaderboards import make_run, make_uncoded, refuse_runs
 from matplotlib.text import Text
 from models import block
 
@@ -88,9 +88,7 @@ def test_a_frame_of_results_has_a_row_per_run_or_query_of_all_folds(results):
 
 def test_a_refused_fold_refuses_the_protocol(results):
     folder, settings, _ = results
-    path = folder / "runs" / "p_fold2" / "one" / "8" / "0" / "scores.json"
-    scores = json.loads(path.read_text()) | {"status": "refused", "reason": "no", "metrics": {}, "curves": {}}
-    path.write_text(json.dumps(scores))
+    refuse_runs(folder, "p_fold2/one/8/0")
     runs = table_runs(Table.from_json(settings), folder / "runs", also=["per_query"])
     (refused,) = (run for run in runs if run.status == "refused")
     assert (*refused.cell, refused.seed) == ("p", "one", 8, 0)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from leaderboards import COMMIT, make_run, make_uncoded, publish_table, random_scores
+from leaderboards import COMMIT, make_run, make_uncoded, publish_table, random_scores, refuse_runs
 
 from reporting import frames, leaderboard
 from reporting.__main__ import main
@@ -190,9 +190,7 @@ def test_what_is_kept_stays_whole_where_nothing_new_has_scores(results, folder, 
     """Fewer seeds of what is there; a further method that every fold refuses, or one of them."""
     scores, old = (folder / "p.per_query.npz").read_bytes(), leaderboard.read("p", folder)
     another(results, "fewer", seeds=[0])()
-    no = {"status": "refused", "reason": "no", "metrics": {}, "curves": {}}
-    for path in results.glob(f"runs/{refused}/three/8/*/scores.json"):
-        path.write_text(json.dumps(json.loads(path.read_text()) | no))
+    refuse_runs(results, f"{refused}/three/8/*")
     another(results, "new", methods=["three"])()
     board = leaderboard.read("p", folder)
     for key in ("members", "fingerprints"):
@@ -204,9 +202,8 @@ def test_what_is_kept_stays_whole_where_nothing_new_has_scores(results, folder, 
 @pytest.mark.parametrize("status", ["refused", "external"])
 def test_a_table_without_a_run_of_its_own_is_not_published(results, folder, tmp_path, status):
     styles = {"three": {"title": "T", "external": status == "external"}}
-    no = {"status": "refused", "reason": "no", "metrics": {}, "curves": {}}
-    for path in results.glob("runs/*/three/8/*/scores.json") if status == "refused" else ():
-        path.write_text(json.dumps(json.loads(path.read_text()) | no))
+    if status == "refused":
+        refuse_runs(results, "*/three/8/*")
     publishing = another(results, "new", methods=["three"], styles=styles)
     before = {path: path.read_bytes() for path in folder.iterdir()}
     for options in ({"folder": tmp_path / "none"}, {"replace": True}):
