@@ -1,4 +1,4 @@
-"""LabelMe's GIST file: variables written by SciPy and, byte by byte, by this test; damaged files."""
+"""LabelMe's GIST file: variables written by SciPy, one of them damaged; other damaged files."""
 
 import struct
 import zlib
@@ -65,28 +65,16 @@ def test_without_parts(tmp_path):
         assert len(np.load(tmp_path / "given_split.npy")) == 0
 
 
-def element(kind: int, contents: bytes) -> bytes:
-    """A data element of a MATLAB 5 file: type, length, contents, padded to 8 bytes."""
-    return struct.pack("<II", kind, len(contents)) + contents + bytes(-len(contents) % 8)
-
-
-def matrix(name: str, values: bytes, shape: tuple[int, int]) -> bytes:
-    """A double matrix (class 6) as element miMATRIX (14), values by columns."""
-    parts = element(6, struct.pack("<II", 6, 0)) + element(5, struct.pack("<ii", *shape))
-    return element(14, parts + element(1, name.encode()) + element(9, values))
-
-
 def test_a_variable_that_is_not_asked_for_is_never_read(tmp_path):
-    """DistLM is compressed and truncated after its name: reading any of it would fail."""
-    header = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack("<H", 0x0100) + b"IM"
-    values = gist()
-    packed = zlib.compress(matrix("DistLM", bytes(8 * 10_000), (100, 100)))
-    broken = packed[: len(packed) // 2] + b"\xff" * (len(packed) - len(packed) // 2)
-    contents = header + struct.pack("<II", 15, len(broken)) + broken
-    contents += matrix("gist", values.tobytes("F"), values.shape)
-    (tmp_path / "LabelMe_gist.mat").write_bytes(contents)
+    """DistLM is compressed and damaged after its name: reading any of it would fail."""
+    values = {"DistLM": np.random.default_rng(2).random((100, 100)), "gist": gist()}
+    whole = bytearray(contents_of(scipy.io.savemat, values, do_compression=True))
+    # After the header the first element, DistLM: its type, the length of what follows, and that.
+    _, length = struct.unpack_from("<II", whole, 128)
+    whole[136 + length // 2 : 136 + length] = b"\xff" * (length - length // 2)
+    (tmp_path / "LabelMe_gist.mat").write_bytes(whole)
     labelme_gist.load([tmp_path / "LabelMe_gist.mat"], tmp_path)
-    np.testing.assert_array_equal(np.load(tmp_path / "items.npy"), values.astype(np.float32))
+    np.testing.assert_array_equal(np.load(tmp_path / "items.npy"), gist().astype(np.float32))
     with pytest.raises((OSError, zlib.error)):
         scipy.io.loadmat(tmp_path / "LabelMe_gist.mat")
 

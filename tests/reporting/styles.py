@@ -28,15 +28,19 @@ def artists(figure):
     return {artist.get_gid(): artist for artist in found}
 
 
+def texts(figure):
+    """The texts that a figure shows."""
+    return [text for text in figure.findobj(matplotlib.text.Text) if text.get_text() and text.get_visible()]
+
+
 def check_texts(figure, least=7):
     """Every text of a figure is at least so large, inside of it, and apart from all others."""
     renderer = figure.canvas.get_renderer()
     figure.draw(renderer)
     boxes = []
-    for text in figure.findobj(matplotlib.text.Text):
-        if text.get_text() and text.get_visible():
-            assert text.get_fontsize() >= least
-            boxes.append((text.get_text(), matplotlib.text.Text.get_window_extent(text, renderer)))
+    for text in texts(figure):
+        assert text.get_fontsize() >= least
+        boxes.append((text.get_text(), matplotlib.text.Text.get_window_extent(text, renderer)))
     page = figure.bbox
     for index, (words, box) in enumerate(boxes):
         assert box.x0 >= page.x0 and box.x1 <= page.x1 and box.y0 >= page.y0 and box.y1 <= page.y1, words

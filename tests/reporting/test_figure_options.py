@@ -5,10 +5,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import matplotlib
 import pytest
 from models import block, model_of, table_of
-from styles import STYLES, check_texts
+from styles import STYLES, check_texts, texts
 from test_reporting_curves import artists, records, table
 
 from reporting import figures
@@ -43,10 +42,6 @@ TABLES = {
     ),
     "quality_by_bytes": table(blocks=[BLOCKS[0] | {"metric": "ndcg@10"}]),
 }
-
-
-def texts(figure):
-    return [text for text in figure.findobj(matplotlib.text.Text) if text.get_text() and text.get_visible()]
 
 
 @pytest.mark.parametrize("name", ["tie_ranges", "orders", "ranks"])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from leaderboards import make_run
 from models import block, model_of, table_of
+from styles import texts
 
 from reporting import figures, frames
 from reporting.claims import verdicts
@@ -89,7 +90,7 @@ def test_rows_are_marked_where_all_is_from_the_leaderboard_and_cells_elsewhere(t
 
 def test_figures_mark_methods_that_have_cells_from_there():
     drawn = figures.draw("tie_ranges", *model_of(TABLE, RECORDS))
-    words = " ".join(text.get_text() for text in drawn.findobj(lambda artist: hasattr(artist, "get_text")))
+    words = " ".join(text.get_text() for text in texts(drawn))
     assert "ITQ§" in words and "LSH§" in words and "TALR§" not in words and "§ From the leaderboard." in words
     assert "‡" not in words  # no codes collapsed
 

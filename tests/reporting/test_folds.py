@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 from leaderboards import make_run, make_uncoded, refuse_runs
-from matplotlib.text import Text
 from models import block
+from styles import texts
 
 from reporting import figures
 from reporting.records.read import load_results, table_results, table_runs
@@ -121,4 +121,4 @@ def test_a_figure_says_what_its_means_are_over(results, seeds, lead):
     folder, settings, _ = results
     table = Table.from_json(settings | {"table": settings["table"] | {"seeds": seeds}})
     figure = figures.draw("metric_by_bits", table, table_results(table, folder))
-    assert any(text.get_text().startswith(lead) for text in figure.findobj(Text))
+    assert any(text.get_text().startswith(lead) for text in texts(figure))

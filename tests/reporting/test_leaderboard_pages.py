@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import yaml
 from leaderboards import make_run, make_uncoded, publish_table
-from matplotlib.text import Text
 from models import block
+from styles import texts
 
 from reporting import figures
 from reporting.__main__ import main
@@ -474,8 +474,8 @@ def test_a_figure_of_trainings_is_drawn_from_the_published_curves(folder, tmp_pa
     picture = pictures.parse(settings, "x.png", tmp_path, Boards(folder))
     assert set(json.loads(picture.source)["sha256"]) == {"p.tidy.csv", "p.runs.csv", "p.training.csv"}
     drawn = figures.draw(picture.kind, picture.table, picture.results)
-    texts = " ".join(text.get_text() for text in drawn.findobj(Text))
-    assert ("Objective while" in texts, "Average precision of training items" in texts) == (
+    words = " ".join(text.get_text() for text in texts(drawn))
+    assert ("Objective while" in words, "Average precision of training items" in words) == (
         logged != "ap",
         logged == "ap",
     )

@@ -4,6 +4,7 @@ import statistics
 
 import pytest
 from models import model_of
+from styles import texts
 from test_reporting_curves import artists, records, table
 
 from reporting import figures
@@ -36,7 +37,7 @@ def test_lines_bands_and_floats_are_those_of_the_records():
         assert min(corners[:, 1]) == pytest.approx(min(means) - 0.1)
         assert max(corners[:, 1]) == pytest.approx(max(means) + 0.2)
     assert set(found["floats-digits-ndcg@10"].get_ydata()) == {0.9}
-    said = [text.get_text() for text in figure.findobj(lambda one: hasattr(one, "get_text"))]
+    said = [text.get_text() for text in texts(figure)]
     assert "floats: 0.900" in said
 
 
