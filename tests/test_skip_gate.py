@@ -1,12 +1,11 @@
 """The gate of tests/skip_gate.py: a run of pytest that skips what is listed passes, all others fail."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import skip_gate
+
+pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).parents[1]
 CONFTEST = """
@@ -31,16 +30,13 @@ skip_gate.ALLOWED[:] = [skip_gate.Allowed("moon", "*test_sample.py*", "no moon",
     "skip", ["def test_it(): pytest.skip({!r})", "pytest.importorskip('no', reason={!r})"]
 )
 @pytest.mark.thorough
-def test_only_listed_skips_pass(tmp_path, reason, must_run, said, skip):
-    (tmp_path / "conftest.py").write_text(CONFTEST.format(tests=str(ROOT / "tests")))
-    (tmp_path / "test_sample.py").write_text(f"import pytest\n{skip.format(reason)}\n")
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "TIEBENCH"))}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-ra"]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=kept | {"TIEBENCH_MUST_RUN": must_run}, capture_output=True, text=True
-    )
-    assert (done.returncode == 1) == (said is not None), done.stdout
-    assert (said or "1 skipped") in done.stdout
+def test_only_listed_skips_pass(pytester, monkeypatch, reason, must_run, said, skip):
+    pytester.makeconftest(CONFTEST.format(tests=str(ROOT / "tests")))
+    pytester.makepyfile(test_sample=f"import pytest\n{skip.format(reason)}\n")
+    monkeypatch.setenv("TIEBENCH_MUST_RUN", must_run)
+    done = pytester.runpytest_subprocess("-ra")
+    assert (done.ret == 1) == (said is not None)
+    assert (said or "1 skipped") in done.stdout.str()
 
 
 def test_every_entry_names_tests_that_exist():
