@@ -143,7 +143,7 @@ def test_links_in_a_folder_are_followed_but_not_around(root, tmp_path):
         (linked / name).symlink_to(root / "set/train" / name)
     assert images.describe([linked]).metadata()["class_counts"] == {"ant": 3, "owl": 3}
     (root / "set/again").symlink_to(root)
-    with pytest.raises(ValueError, match="a link to a folder that it lies in"):
+    with refused(pattern="a link to a folder that it lies in"):
         images.describe([root], paths=PATHS)
 
 
@@ -174,13 +174,13 @@ def test_bad_options(root, options, message):
 
 
 def test_bad_sources(tmp_path):
-    with pytest.raises(ValueError, match="got 2 sources"):
+    with refused(pattern="got 2 sources"):
         images.describe([tmp_path, tmp_path])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match="it holds no file"):
+    with refused(pattern="it holds no file"):
         images.describe([tmp_path / "empty"])
     (tmp_path / "text").write_text("not an archive" * 100)
-    with pytest.raises(ValueError, match="text: cut short, damaged or not a tar"):
+    with refused(pattern="text: cut short, damaged or not a tar"):
         images.describe([tmp_path / "text"])
 
 
@@ -215,7 +215,7 @@ def test_a_plain_archive_cut_between_members_or_damaged_in_a_header(tmp_path):
     bad = tmp_path / "bad.tar"
     for contents in (whole[: 3 * 512], whole[: 2 * 512 + 100], whole[:1024] + b"\xff" * 512 + whole[1536:]):
         bad.write_bytes(contents)
-        with pytest.raises(ValueError, match="cut short, damaged"):
+        with refused(pattern="cut short, damaged"):
             images.describe([bad])
 
 
@@ -263,7 +263,7 @@ def test_a_dataset_of_corrupt_images_is_refused(tmp_path):
     for size in (None, [4, 4]):
         with pytest.raises(images.CorruptImagesError, match=r"is not an image|cannot be read"):
             images.load([tmp_path / "in"], tmp_path, size=size, corrupt="skip")
-    with pytest.raises(ValueError, match="option corrupt: unknown value 'skpi'; did you mean 'skip'"):
+    with refused(pattern="option corrupt: unknown value 'skpi'; did you mean 'skip'"):
         images.load([tmp_path / "in"], tmp_path, corrupt="skpi")
 
 

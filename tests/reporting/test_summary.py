@@ -118,7 +118,7 @@ def test_methods_without_scores_in_a_column_have_no_rank():
     assert found.methods == ("a", "c", "d")
     alone = block(hole.runs.copy())
     alone.runs[[0, 2], 0] = np.nan
-    with pytest.raises(ValueError, match="fewer than two methods"):
+    with refused(pattern="fewer than two methods"):
         summary.standing(blocks(alone))
 
 
@@ -268,7 +268,7 @@ def test_plans_that_do_not_fit_are_refused_in_one_line(tmp_path, change, message
 
 
 def test_unknown_names_have_the_nearest(folder):
-    with pytest.raises(ValueError, match="did you mean"):
+    with refused(pattern="did you mean"):
         render({"summary": "rank", "set": "all"}, Boards(folder / "leaderboard"))
 
 
@@ -317,5 +317,5 @@ def test_quantities_that_are_unknown_are_refused_in_one_line(folder, words, mess
 
 def test_a_metric_of_which_less_is_better_is_not_summarised():
     table = models.small(blocks=[models.block(metric="empty_radius_2")])
-    with pytest.raises(ValueError, match="less is better by empty_radius_2"):
+    with refused(pattern="less is better by empty_radius_2"):
         summary.blocks_of(*models.model_of(table, []))
