@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from models import block, model_of, small
 from models import record as run_of
-from styles import STYLES, artists
+from styles import STYLES, artists, check_texts
 
+from reporting import figures
 from reporting.figures import distances, metric_by_bits, precision_at, precision_recall, training
 from tiebench import figure_style
 from tiebench.metrics import ORDERS
 
-NAMES = ("metric_by_bits", "precision_recall", "precision_at", "training", "cost", "distances")
+NAMES = ("metric_by_bits", "precision_recall", "precision_at", "training", "cost", "distances", "tie_ranges")
 METHODS = ("lsh", "itq", "mihash", "talr_ap")
 BITS = (12, 24)
 CUTS = (1, 10, 100, 1000)
@@ -90,11 +91,14 @@ def large():
 
 
 ONE = [block("digits", "ap", [16])]
-TABLES = {
-    "small": table(),
-    "one": table(methods=["talr_ap"], families={}, seeds=[0], blocks=ONE),
-    "large": large(),
-}
+TABLES = {"one": table(methods=["talr_ap"], families={}, seeds=[0], blocks=ONE), "large": large()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("size", TABLES)
+def test_no_text_is_cut_or_overlaps_another(name, size):
+    """tests/reporting/test_figure_options.py asks it of all figures, of a small table in a narrow column."""
+    check_texts(figures.draw(name, *model_of(TABLES[size], records(TABLES[size]))))
 
 
 def runs(some, method, bits):

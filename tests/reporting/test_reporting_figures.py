@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from models import block, model_of, record, small, table_of
 from scipy.optimize import minimize
-from styles import STYLES, artists, check_texts
+from styles import STYLES, artists
 
 from reporting.drawing import axes as drawing
 from reporting.drawing import method_styles
@@ -75,14 +75,6 @@ def test_panels_share_an_axis_that_holds_everything(plain):
     said = [text.get_text() for text in plain.texts]
     assert "mAP over all orders of tied items (● tie-aware AP_T)" in said
     assert [text.get_text() for text in plain.axes[0].get_yticklabels()] == ["TALR-AP", "MIHash", "LSH"]
-
-
-@pytest.mark.parametrize("methods", [METHODS, ("talr_ap", "a_rather_long_method_name_of_a_user", "lsh")])
-def test_no_text_is_cut_or_overlaps_another(methods):
-    blocks = [block("cifar10_s1", "ap", [12])]
-    blocks += [block("digits", "ap", [*BITS, 64, 128])]
-    both = table(methods=list(methods), blocks=blocks)
-    check_texts(tie_ranges.draw(*model_of(both, records() + records("cifar10_s1"))))
 
 
 def test_a_hole_is_said_and_partial_seeds_are_used():
