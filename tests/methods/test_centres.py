@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
+from refusing import refused
 
-from methods.base import Refusal
 from methods.class_codes import centres
 from methods.class_codes.centres import (
     KINDS,
@@ -34,7 +34,7 @@ def test_published_centres_are_half_of_the_bits_apart(classes, bits):
 
 def test_published_centres_refuse_what_has_no_hadamard_matrix():
     for classes, bits in ((10, 12), (33, 16)):
-        with pytest.raises(Refusal, match="power of two"):
+        with refused("power of two"):
             hadamard_centres(classes, bits)
 
 
@@ -43,7 +43,7 @@ def test_published_centres_refuse_what_has_no_hadamard_matrix():
 def test_spread_centres_have_different_columns_and_nearly_half_distance(classes, bits):
     order = 1 << (bits - 1).bit_length()
     if classes > 2 * order:
-        with pytest.raises(Refusal, match="Hadamard centres of at most"):
+        with refused("Hadamard centres of at most"):
             spread_hadamard_centres(classes, bits)
         return
     codes = spread_hadamard_centres(classes, bits)
@@ -118,7 +118,7 @@ def test_only_repeated_codes_are_drawn_again(monkeypatch):
 )
 def test_more_classes_than_codes_are_refused(kind, classes, bits, balanced, enough):
     words = f"^{bits} bits cannot tell {classes} classes apart{balanced}; that takes {enough} bits$"
-    with pytest.raises(Refusal, match=words):
+    with refused(pattern=words):
         make_centres(kind, classes, bits, np.random.default_rng(0))
 
 
@@ -137,5 +137,5 @@ def test_every_kind_is_made_and_repeats_by_seed(kind):
 
 
 def test_an_unknown_kind_is_refused():
-    with pytest.raises(Refusal, match="centres must be one of published, hadamard"):
+    with refused("centres must be one of published, hadamard"):
         make_centres("sylvester", 10, 16, np.random.default_rng(0))

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from refusing import refused
 from resuming import assert_same_state, killed_and_resumed
 from sets import labelled
 
 import networks
-from methods.base import Refusal
 from methods.base.augmentation import mirror
 from methods.base.batches import ItemReader
 from methods.base.catalogue import catalogue, load_class
@@ -97,9 +97,8 @@ def test_an_interrupted_training_resumes_to_the_same_bytes(name, more, network, 
 def test_a_checkpoint_that_cannot_be_read_is_an_error_that_names_it(tmp_path):
     file = tmp_path / "mark.npz"
     file.write_bytes(b"PK\x03\x04 cut off")
-    with pytest.raises(ValueError, match=f"{file}.*delete it") as caught:
+    with refused(str(file), "delete it", kind=ValueError):
         made("talr_ap").fit(training_set(checkpoint=file))
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["mdsh", "shc", "dpn"])  # these look into their network, or ask it
@@ -127,7 +126,7 @@ def test_a_network_without_a_learning_rate_stays_as_it_is():
 
 @pytest.mark.parametrize("name", ["cibhash", "dhd"])
 def test_views_that_are_all_alike_are_refused(name):
-    with pytest.raises(Refusal, match=f"{name} compares views of an image"):
+    with refused(f"{name} compares views of an image"):
         made(name, horizontal_flip=False).fit(training_set())
     made(name, horizontal_flip=False, random_crop=2, epochs=1).fit(training_set())
 

@@ -32,8 +32,9 @@ def place(tmp_path_factory):
     for name in ("tiebench", "networks", "datasets", "pyproject.toml"):
         (place / name).symlink_to(ROOT / name)
     shutil.copytree(ROOT / "methods", place / "methods", ignore=shutil.ignore_patterns("__pycache__"))
-    (place / "tests" / "methods").mkdir(parents=True)
-    for name in ("methods/test_conformance.py", "methods/resuming.py", "batches.py"):
+    of_methods = [f"methods/{name}.py" for name in ("test_conformance", "refusing", "resuming", "sets")]
+    for name in (*of_methods, "batches.py", "tiebench/refusals.py"):
+        (place / "tests" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / "tests" / name, place / "tests" / name)
     for name, text in FILES.items():
         (place / name).write_text(text, encoding="utf-8")

@@ -5,10 +5,10 @@ import copy
 import numpy as np
 import pytest
 import torch
+from refusing import refused
 from resuming import killed_and_resumed
 from sets import clusters, labelled
 
-from methods.base import Refusal
 from methods.base.batch import Batch, TrainingState
 from methods.base.catalogue import catalogue, load_class
 from methods.base.deep import DeepHashing
@@ -169,6 +169,6 @@ def test_the_network_computes_once_a_step():
 )
 def test_what_cannot_be_nested_is_refused_before_training(name, settings, words):
     lines = []
-    with pytest.raises(Refusal, match=words):
+    with refused(pattern=words):
         made(name, **({"nested": PREFIXES} | settings)).fit(training_set(log=lines.append))
     assert not lines

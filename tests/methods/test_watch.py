@@ -7,9 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from refusing import refused
 from resuming import killed_and_resumed
 
-from methods.base import Refusal, TrainingSet
+from methods.base import TrainingSet
 from methods.base import watch as module
 from methods.base.catalogue import load_class
 from methods.base.deep import DeepHashing
@@ -92,7 +93,7 @@ def test_a_resumed_training_counts_the_collapsed_epochs_before_it(tmp_path):
 
 
 def test_a_training_ends_in_the_step_in_which_its_loss_stops_being_finite():
-    with pytest.raises(Refusal, match="the loss is not finite in epoch 1"):
+    with refused("the loss is not finite in epoch 1"):
         fitted([], learning_rate=1e38)
     # The loss is the mean of these outputs.
     assert len(SEEN) == 1 and len(SEEN[0]) < 9

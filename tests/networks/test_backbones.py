@@ -25,6 +25,7 @@ from networks.__main__ import main
 from networks.backbones import Backbone, BackboneError, _configuration
 from networks.backbones._sources import is_text
 from networks.base import features
+from tests.tiebench.refusals import refused
 from tiebench.files import read_npz
 
 PICTURES = 23
@@ -355,7 +356,7 @@ def test_options_of_images_are_refused_for_texts(library, tmp_path, capsys):
 def test_a_missing_package_is_named(monkeypatch):
     said = SimpleNamespace(packages=("no-such-package", "numpy"))
     library = SimpleNamespace(name="some-library", said=said)
-    with pytest.raises(BackboneError, match="models of some-library need no-such-package: not installed"):
+    with refused("models of some-library need no-such-package: not installed", kind=BackboneError):
         backbones.check_installed(library)
 
 
@@ -367,10 +368,10 @@ def test_errors_of_downloads_are_told_from_others(library, monkeypatch):
             raise RuntimeError("No weights") from error
 
     monkeypatch.setattr(library, "load", load)
-    with pytest.raises(BackboneError, match=r"files could not be downloaded .* name a local folder"):
+    with refused(pattern=r"files could not be downloaded .* name a local folder", kind=BackboneError):
         backbones.load("stand-in/plain", "images")
     monkeypatch.setattr(library, "load", lambda *_: 1 / 0)
-    with pytest.raises(BackboneError, match=r"^model 'stand-in/plain': division by zero$"):
+    with refused(pattern=r"^model 'stand-in/plain': division by zero$", kind=BackboneError):
         backbones.load("stand-in/plain", "images")
 
 

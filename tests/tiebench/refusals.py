@@ -6,9 +6,9 @@ import pytest
 
 
 @contextmanager
-def refused(*words, pattern=None):
-    """Inside, a ValueError comes whose one line holds these words and matches the pattern."""
-    with pytest.raises(ValueError, match=pattern) as caught:
+def refused(*words, pattern=None, kind=ValueError):
+    """Inside, an error of this kind comes whose one line holds these words and matches the pattern."""
+    with pytest.raises(kind, match=pattern) as caught:
         yield caught
     line = str(caught.value)
-    assert "\n" not in line and not [word for word in words if word not in line], line
+    assert line and "\n" not in line and not [word for word in words if word not in line], line

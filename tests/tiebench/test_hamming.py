@@ -112,7 +112,7 @@ def test_histograms_of_fewer_queries_than_levels_equal_a_plain_count(queries):
 
 
 def test_affinities_that_are_no_integers_are_refused():
-    with pytest.raises(ValueError, match=r"values.* is 1\.9"):
+    with refused(pattern=r"values.* is 1\.9"):
         joint_histograms(
             pack(np.eye(3)), pack(np.eye(3)), 3, AffinityBlocks(lambda i, j: [[0] * 3] * 3, (1.9,))
         )
@@ -257,7 +257,7 @@ def test_judgements_that_do_not_fit_are_refused(rows, columns, values, message):
 
 def test_judgements_of_other_sizes_are_refused_and_none_is_no_error():
     codes, none = np.zeros((3, 1), np.uint8), np.zeros(0, int)
-    with pytest.raises(ValueError, match="judgements of 2 queries and 3 items do not fit 3 query codes"):
+    with refused("judgements of 2 queries and 3 items do not fit 3 query codes"):
         joint_histograms(codes, codes, 8, SparseJudgements(none, none, none, (2, 3)))
     found = joint_histograms(codes, codes, 8, SparseJudgements(none, none, none, (3, 3)))
     assert found.counts[:, 0, 0].tolist() == [3, 3, 3] and found.counts.sum() == 9
