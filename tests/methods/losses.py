@@ -1,10 +1,9 @@
 """Scores, labels and class codes for tests of the losses of deep methods, and how a loss is checked."""
 
-import itertools
-
 import numpy as np
 import pytest
 import torch
+from slopes import central_differences
 
 from methods.class_codes.class_codes import ClassCodes
 
@@ -36,9 +35,6 @@ def check(loss, formula, outputs=SCORES, rel=1e-9):
     value = loss(u)
     assert value.item() == pytest.approx(formula(outputs.numpy()), rel=rel)
     gradient = torch.autograd.grad(value, u)[0]
-    for item, bit in itertools.product(range(len(outputs)), range(outputs.shape[1])):
-        moved = [outputs.numpy().copy() for _ in range(2)]
-        moved[0][item, bit] += 1e-6
-        moved[1][item, bit] -= 1e-6
-        difference = (formula(moved[0]) - formula(moved[1])) / 2e-6
-        assert gradient[item, bit].item() == pytest.approx(difference, rel=1e-4, abs=1e-7)
+    assert gradient.numpy() == pytest.approx(
+        central_differences(formula, outputs.numpy()), rel=1e-4, abs=1e-7
+    )

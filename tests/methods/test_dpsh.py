@@ -10,6 +10,7 @@ import torch
 from batches import batch
 from scipy.special import expit
 from sets import unit_set
+from slopes import central_differences
 
 from methods import dpsh
 from methods.base import supervision
@@ -90,16 +91,15 @@ def test_the_gradient_is_that_of_the_objective_with_the_rest_of_the_table_fixed(
 ):
     monkeypatch.setattr(dpsh, "_ITEMS_AT_ONCE", at_once)
     scores, similar = random_case(2)
-    indices, eta, step = np.array(indices), 0.3, 1e-6
+    indices, eta = np.array(indices), 0.3
+
+    def of_rows(rows):
+        table = scores.copy()
+        table[indices] = rows
+        return objective(table, similar, eta)
+
     _, gradient = evaluate(DPSH(bits=3, eta=eta), scores, similar, indices)
-    numeric = np.empty_like(gradient)
-    for place, i in enumerate(indices):
-        for k in range(3):
-            ahead, behind = scores.copy(), scores.copy()
-            ahead[i, k] += step
-            behind[i, k] -= step
-            rise = objective(ahead, similar, eta) - objective(behind, similar, eta)
-            numeric[place, k] = rise / (2 * step)
+    numeric = central_differences(of_rows, scores[indices])
     assert gradient * len(indices) * len(scores) == pytest.approx(numeric, abs=1e-7)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from batches import batch
-from losses import cosine
+from losses import check, cosine
 from sets import class_set
 
 from methods.adsh import ADSH, Similar, improve_codes
@@ -29,14 +29,15 @@ PAIRS = list(itertools.product(range(ITEMS), repeat=2))
 
 
 def test_dsh_is_the_loss_of_loops():
-    method, u = DSH(bits=BITS, margin=1.5, regularisation=0.2), SCORES.detach().numpy()
-    pairs = []
-    for i, j in PAIRS:
-        distance = sum((u[i] - u[j]) ** 2)
-        pairs.append(distance / 2 if CLASSES[i] == CLASSES[j] else max(0.0, 1.5 * BITS - distance) / 2)
-    expected = np.mean(pairs) + 2 * 0.2 * np.mean([sum(abs(abs(row) - 1)) for row in u])
-    assert method.loss(SCORES, PAIRED).item() == pytest.approx(expected)
-    torch.autograd.gradcheck(lambda outputs: method.loss(outputs, PAIRED), SCORES)
+    def formula(u):
+        pairs = []
+        for i, j in PAIRS:
+            distance = sum((u[i] - u[j]) ** 2)
+            pairs.append(distance / 2 if CLASSES[i] == CLASSES[j] else max(0.0, 1.5 * BITS - distance) / 2)
+        return np.mean(pairs) + 2 * 0.2 * np.mean([sum(abs(abs(row) - 1)) for row in u])
+
+    method = DSH(bits=BITS, margin=1.5, regularisation=0.2)
+    check(lambda u: method.loss(u, PAIRED), formula, SCORES.detach())
 
 
 def gradient(value):
@@ -46,14 +47,15 @@ def gradient(value):
 @pytest.mark.parametrize("normed", [False, True])
 def test_dhn_is_the_loss_of_loops(normed):
     method = DHN(bits=BITS, quantisation=0.3, similarity_scale=0.7, normed=normed)
-    z = np.tanh(SCORES.detach().numpy())
-    pairs = []
-    for i, j in PAIRS:
-        lengths = np.linalg.norm(z[i]) * np.linalg.norm(z[j]) if normed else 1.0
-        theta, s = 0.7 * (z[i] @ z[j]) / lengths, float(CLASSES[i] == CLASSES[j])
-        pairs.append(math.log1p(math.exp(theta)) - s * theta)
-    rest = np.log(np.cosh(np.abs(z) - 1))
-    assert method.loss(SCORES, PAIRED).item() == pytest.approx(np.mean(pairs) + 0.3 * rest.mean())
+
+    def formula(u):
+        z, pairs = np.tanh(u), []
+        for i, j in PAIRS:
+            theta = 0.7 * (cosine(z[i], z[j]) if normed else z[i] @ z[j])
+            pairs.append(math.log1p(math.exp(theta)) - float(CLASSES[i] == CLASSES[j]) * theta)
+        return np.mean(pairs) + 0.3 * np.log(np.cosh(np.abs(z) - 1)).mean()
+
+    check(lambda u: method.loss(u, PAIRED), formula, SCORES.detach())
 
 
 def released_balance(s):
@@ -93,17 +95,20 @@ def test_log_cosh_does_not_overflow():
 
 def test_dch_is_the_loss_of_loops():
     method, share = DCH(bits=BITS, gamma=3.0, quantisation=0.2), 0.4
-    z = np.tanh(SCORES.detach().numpy())
-    pairs = []
-    for i, j in PAIRS:
-        similar = CLASSES[i] == CLASSES[j]
-        distance = max(BITS / 2 * (1 - cosine(z[i], z[j])), 1e-3)
-        likelihood = 3.0 / (3.0 + distance) if similar else distance / (3.0 + distance)
-        pairs.append(-math.log(likelihood) / (share if similar else 1 - share))
-    ones = np.ones(BITS)
-    rest = np.mean([math.log1p(BITS / 2 * (1 - cosine(np.abs(row), ones)) / 3.0) for row in z])
-    value = method.loss(SCORES, batch(memory=share, affinity=AFFINITY))
-    assert value.item() == pytest.approx(np.mean(pairs) + 0.2 * rest)
+    given, ones = batch(memory=share, affinity=AFFINITY), np.ones(BITS)
+
+    def formula(u):
+        z, pairs = np.tanh(u), []
+        for i, j in PAIRS:
+            similar = CLASSES[i] == CLASSES[j]
+            distance = max(BITS / 2 * (1 - cosine(z[i], z[j])), 1e-3)
+            likelihood = 3.0 / (3.0 + distance) if similar else distance / (3.0 + distance)
+            pairs.append(-math.log(likelihood) / (share if similar else 1 - share))
+        rest = np.mean([math.log1p(BITS / 2 * (1 - cosine(np.abs(row), ones)) / 3.0) for row in z])
+        return np.mean(pairs) + 0.2 * rest
+
+    # Weights of pairs are in single precision.
+    check(lambda u: method.loss(u, given), formula, SCORES.detach(), rel=1e-6)
 
 
 def released_dch(fc8, s, gamma, q_lambda):
@@ -285,15 +290,18 @@ def test_adsh_loss_is_that_of_loops(kind):
     memory = SimpleNamespace(round=method.start_round(rows, Similar(made), codes))
     ratio = similar[rows].sum() / (~similar[rows]).sum()
     indices = np.array([3, 0, 11, 5, 6, 1, 2, 9])
-    tanh, total = np.tanh(SCORES.detach().numpy()), 0.0
-    for i, item in enumerate(indices):
-        for j in range(12):
-            total += (tanh[i] @ codes[j].numpy() - BITS * (1.0 if similar[item, j] else -ratio)) ** 2
-        total += 3.0 * np.square(codes[item].numpy() - tanh[i]).sum()
     criterion = SimpleNamespace(codes=codes)
     given = batch(memory=memory, criterion=criterion, indices=torch.from_numpy(indices))
-    assert method.loss(SCORES, given).item() == pytest.approx(total / (12 * ITEMS))
-    torch.autograd.gradcheck(lambda outputs: method.loss(outputs, given), SCORES)
+
+    def formula(u):
+        tanh, total = np.tanh(u), 0.0
+        for i, item in enumerate(indices):
+            for j in range(12):
+                total += (tanh[i] @ codes[j].numpy() - BITS * (1.0 if similar[item, j] else -ratio)) ** 2
+            total += 3.0 * np.square(codes[item].numpy() - tanh[i]).sum()
+        return total / (12 * ITEMS)
+
+    check(lambda u: method.loss(u, given), formula, SCORES.detach())
 
 
 def test_adsh_sets_its_codes_at_the_end_of_each_round():

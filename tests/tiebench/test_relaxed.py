@@ -10,6 +10,7 @@ import pytest
 import torch
 from refusals import refused
 from scipy.special import digamma, expi, polygamma
+from slopes import central_differences
 
 from tiebench.affinities import AffinityBlocks
 from tiebench.codes.packing import pack
@@ -30,6 +31,15 @@ def evaluate(objective, codes, affinity, bins, delta=1.0, backend="auto"):
         return relaxed.mutual_information(codes, affinity, bins, delta, backend=backend)
     function = relaxed.average_precision if objective.startswith("ap") else relaxed.ndcg
     return function(codes, affinity, bins, delta, simplified=objective.endswith("_s"), backend=backend)
+
+
+def value_and_gradient(objective, codes, affinity, bins, delta=1.0, backend="auto", upstream=None):
+    """Values, and by the codes the gradient of their sum, weighted: by default with what 16 bits hold."""
+    leaf = codes.clone().requires_grad_()
+    values = evaluate(objective, leaf, affinity, bins, delta, backend)
+    weights = (torch.arange(len(codes)) % 4 + 2) / 4 if upstream is None else upstream
+    values.backward(weights.to(values))
+    return values.detach(), leaf.grad
 
 
 def soft_histograms(codes, affinity, bins, delta):
@@ -123,7 +133,7 @@ class LogarithmicIntegral(torch.autograd.Function):
         return upstream / torch.log(x)
 
 
-def batch(seed, items, bits, bins, delta, levels=2, symmetric=True, ties=True):
+def batch(seed, items, bits, bins, delta, levels=2, symmetric=True):
     """Codes float64 (M, b) with equal rows, affinity int64 (M, M) with a query without relevant items.
 
     No distance lies within 1e-4 bin widths of a kink of the triangular kernel, where there is no derivative.
@@ -132,9 +142,8 @@ def batch(seed, items, bits, bins, delta, levels=2, symmetric=True, ties=True):
     width = bits / bins
     for _ in range(1000):
         codes = np.tanh(generator.normal(size=(items, bits)) * 1.5)
-        if ties:
-            codes[1] = codes[0]
-            codes[-1] = codes[2]
+        codes[1] = codes[0]
+        codes[-1] = codes[2]
         positions = (bits - codes @ codes.T)[~np.eye(items, dtype=bool)] / 2 / width
         kinks = np.concatenate([positions, positions - delta, positions + delta])
         if np.abs(kinks - np.rint(kinks)).min() > 1e-4:
@@ -148,17 +157,6 @@ def batch(seed, items, bits, bins, delta, levels=2, symmetric=True, ties=True):
         affinity[:, 3] = 0
     affinity[4] = np.maximum(affinity[4], 1) if not symmetric else affinity[4]
     return torch.from_numpy(codes), torch.from_numpy(affinity)
-
-
-def central_differences(function, codes, step=1e-6):
-    gradient = torch.zeros_like(codes)
-    for place in np.ndindex(*codes.shape):
-        moved = codes.clone()
-        moved[place] += step
-        up = function(moved)
-        moved[place] -= 2 * step
-        gradient[place] = (up - function(moved)) / (2 * step)
-    return gradient
 
 
 # items, bits, bins, delta, affinity levels, symmetric: bins fewer than bits, as many, more, one alone
@@ -191,12 +189,10 @@ def test_values_and_gradients_are_those_of_the_plain_formulas(case, objective):
     expected.backward(upstream)
     tolerance = 3e-6 if objective == "dcg_r" else 1e-9  # its sums are interpolated between tabled knots
     for backend in BACKENDS:
-        ours = codes.clone().requires_grad_()
-        values = evaluate(objective, ours, affinity, bins, delta, backend)
-        values.backward(upstream)
+        values, gradient = value_and_gradient(objective, codes, affinity, bins, delta, backend, upstream)
         assert values.dtype == torch.float64
         assert torch.allclose(values, expected, rtol=0, atol=tolerance)
-        assert torch.allclose(ours.grad, theirs.grad, rtol=0, atol=10 * tolerance)
+        assert torch.allclose(gradient, theirs.grad, rtol=0, atol=10 * tolerance)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -206,15 +202,14 @@ def test_gradients_are_finite_differences(case, objective):
     codes, affinity = batch(7, items, bits, bins, delta, levels, symmetric)
     upstream = torch.from_numpy(np.random.default_rng(2).normal(size=items))
 
-    def weighted(moved, backend="compiled"):
-        return evaluate(objective, moved, affinity, bins, delta, backend) @ upstream
+    def weighted(moved):
+        return float(evaluate(objective, torch.from_numpy(moved), affinity, bins, delta) @ upstream)
 
-    differences = central_differences(weighted, codes)
+    differences = torch.from_numpy(central_differences(weighted, codes.numpy()))
     for backend in BACKENDS:
-        ours = codes.clone().requires_grad_()
-        weighted(ours, backend).backward()
-        assert torch.allclose(ours.grad, differences, rtol=1e-5, atol=2e-7)
-        assert ours.grad.abs().max() > 1e-3
+        _, gradient = value_and_gradient(objective, codes, affinity, bins, delta, backend, upstream)
+        assert torch.allclose(gradient, differences, rtol=1e-5, atol=2e-7)
+        assert gradient.abs().max() > 1e-3
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -222,17 +217,15 @@ def test_gradients_are_finite_differences(case, objective):
 @pytest.mark.parametrize(("bins", "delta"), [(16, 1.0), (7, 1.0), (40, 1.0), (10, 3.0)])
 def test_compiled_and_torch_agree_on_a_training_batch(objective, dtype, tolerance, bins, delta, device):
     codes, affinity = batch(11, 64, 16, bins, delta, levels=5)
-    upstream = torch.from_numpy(np.random.default_rng(5).normal(size=64)).to(dtype)
-    values, gradients = [], []
+    upstream = torch.from_numpy(np.random.default_rng(5).normal(size=64))
+    found = []
     # On a GPU what "auto" chooses there.
     for backend, where in (("compiled", "cpu"), ("torch" if device.type == "cpu" else "auto", device)):
-        leaf = codes.clone().to(where, dtype).requires_grad_()
-        value = evaluate(objective, leaf, affinity.to(where), bins, delta, backend)
-        value.backward(upstream.to(where))
-        assert value.dtype == leaf.grad.dtype == dtype
-        assert value.device.type == leaf.grad.device.type == torch.device(where).type
-        values.append(value.detach().cpu())
-        gradients.append(leaf.grad.cpu())
+        given = codes.to(where, dtype), affinity.to(where)
+        both = value_and_gradient(objective, *given, bins, delta, backend, upstream)
+        assert {(one.dtype, one.device.type) for one in both} == {(dtype, torch.device(where).type)}
+        found.append([one.cpu() for one in both])
+    values, gradients = zip(*found)
     assert torch.allclose(*values, rtol=0, atol=tolerance)
     assert torch.allclose(*gradients, rtol=0, atol=tolerance * max(1.0, float(gradients[0].abs().max())))
 
@@ -332,11 +325,10 @@ def test_compiled_and_torch_agree_on_binary_codes(objective, repeats):
     generator = np.random.default_rng(13)
     codes = torch.from_numpy(np.repeat(generator.choice([-1.0, 1.0], size=(14, 4)), repeats, axis=1))
     affinity = torch.from_numpy(generator.integers(0, 3, (14, 14)))
-    gradients = []
-    for backend in BACKENDS:
-        leaf = codes.clone().requires_grad_()
-        evaluate(objective, leaf, affinity, 4 * repeats, 1.0, backend).sum().backward()
-        gradients.append(leaf.grad)
+    gradients = [
+        value_and_gradient(objective, codes, affinity, 4 * repeats, backend=backend)[1]
+        for backend in BACKENDS
+    ]
     # Tensors take the discount of an empty bin as a difference over 1/1000 of an item.
     assert torch.allclose(*gradients, rtol=0, atol=1e-4 if objective == "dcg_r" else 1e-6)
     assert gradients[0].abs().max() > 0.01
@@ -494,13 +486,6 @@ def test_curvature_of_a_bin_of_about_one_item_is_its_limit(before, away):
     assert formulas._curvature(before, 1 + away) == pytest.approx(expected, rel=1e-3, abs=1e-6)
 
 
-def value_and_gradient(objective, codes, affinity, bins, delta, backend):
-    leaf = codes.clone().requires_grad_()
-    values = evaluate(objective, leaf, affinity, bins, delta, backend)
-    values.backward(torch.linspace(0.5, 1.5, len(codes), dtype=codes.dtype))
-    return values.detach(), leaf.grad
-
-
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("delta", [1.0, 1.5])
@@ -549,21 +534,18 @@ def test_high_affinities_rank_as_formula_says_in_every_backend_and_precision(lev
 )
 def test_queries_without_relevant_items_have_their_value_and_no_gradient(objective, empty, backend):
     codes, _ = batch(6, 9, 6, 6, 1.0)
-    leaf = codes.clone().requires_grad_()
-    values = evaluate(objective, leaf, torch.eye(9, dtype=torch.int64), 6, 1.0, backend)
-    values.sum().backward()
+    none = torch.eye(9, dtype=torch.int64)
+    values, gradient = value_and_gradient(objective, codes, none, 6, backend=backend)
     assert torch.equal(values, torch.full((9,), float(empty), dtype=torch.float64))
-    assert torch.equal(leaf.grad, torch.zeros_like(codes))
+    assert torch.equal(gradient, torch.zeros_like(codes))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_mutual_information_of_a_batch_of_one_class_is_zero_and_never_exceeds_the_entropy(backend):
     codes, affinity = batch(6, 20, 6, 6, 1.0)
-    leaf = codes.clone().requires_grad_()
-    values = relaxed.mutual_information(leaf, torch.ones_like(affinity), 6, backend=backend)
-    values.sum().backward()
+    values, gradient = value_and_gradient("mi", codes, torch.ones_like(affinity), 6, backend=backend)
     assert torch.equal(values, torch.zeros(20, dtype=torch.float64))
-    assert torch.equal(leaf.grad, torch.zeros_like(codes))
+    assert torch.equal(gradient, torch.zeros_like(codes))
     values = relaxed.mutual_information(codes, affinity, 6, backend=backend)
     share = (affinity.fill_diagonal_(0) > 0).sum(1) / 19
     entropy = -(torch.xlogy(share, share) + torch.xlogy(1 - share, 1 - share)) / math.log(2)
@@ -674,11 +656,8 @@ def test_autocast_changes_neither_values_nor_gradients(objective, backend):
     affinity = (torch.arange(64)[:, None] % 4 == torch.arange(64) % 4).long()
     found = []
     for cast in (False, True):
-        codes = torch.tanh(outputs).requires_grad_()
         with torch.autocast("cpu", torch.bfloat16, enabled=cast):
-            values = evaluate(objective, codes, affinity, 16, backend=backend)
-            values.sum().backward()
-        found.append((values.detach(), codes.grad))
+            found.append(value_and_gradient(objective, outputs.tanh(), affinity, 16, backend=backend))
     for one, other in zip(*found):
         assert one.dtype == other.dtype == torch.float32 and torch.equal(one, other)
 
@@ -689,16 +668,12 @@ def test_codes_of_16_bits_are_counted_in_more(objective, dtype):
     """Against the same rounded codes in double precision: what is left is the rounding of the results."""
     codes = torch.tanh(torch.randn(256, 48, generator=torch.Generator().manual_seed(1))).to(dtype)
     affinity = (torch.arange(256)[:, None] % 10 == torch.arange(256) % 10).long()
-    found = []
-    for given in (codes, codes.double()):
-        given = given.clone().requires_grad_()
-        values = evaluate(objective, given, affinity, 16)
-        assert values.dtype == given.dtype
-        values.sum().backward()
-        found.append((values.detach().double(), given.grad.double()))
-    (values, gradient), (exact_values, exact_gradient) = found
-    assert torch.allclose(values, exact_values, rtol=0.01, atol=1e-4)
-    assert torch.nn.functional.cosine_similarity(gradient.flatten(), exact_gradient.flatten(), 0) > 0.9999
+    values, gradient = value_and_gradient(objective, codes, affinity, 16)
+    exact_values, exact_gradient = value_and_gradient(objective, codes.double(), affinity, 16)
+    assert values.dtype == gradient.dtype == dtype and exact_values.dtype == torch.float64
+    assert torch.allclose(values.double(), exact_values, rtol=0.01, atol=1e-4)
+    both = gradient.double().flatten(), exact_gradient.flatten()
+    assert torch.nn.functional.cosine_similarity(*both, 0) > 0.9999
 
 
 def test_backends_agree_where_bins_hold_one_item_and_where_they_are_empty():
@@ -710,17 +685,12 @@ def test_backends_agree_where_bins_hold_one_item_and_where_they_are_empty():
         affinity = torch.randint(0, 2, (5, 5), generator=generator)
         affinity = affinity | affinity.T
         for objective, bins in (("ap_r", 1), ("dcg_r", 40)):
-            grads = []
-            for backend in BACKENDS:
-                given = codes.clone().requires_grad_()
-                evaluate(objective, given, affinity, bins, backend=backend).sum().backward()
-                grads.append(given.grad)
+            given = codes, affinity, bins, 1.0
+            grads = [value_and_gradient(objective, *given, backend)[1] for backend in BACKENDS]
             assert torch.allclose(*grads, rtol=0, atol=2e-6), (objective, codes, affinity)
-    given = torch.tensor([[1.0], [1.0], [-1.0]], dtype=torch.float64, requires_grad=True)
-    relaxed.ndcg(
-        given, torch.ones(3, 3, dtype=torch.long), 40, simplified=False, backend="torch"
-    ).sum().backward()
-    assert given.grad.abs().max() < 1e-12  # every order is ideal
+    codes, affinity = torch.tensor([[1.0], [1.0], [-1.0]]).double(), torch.ones(3, 3, dtype=torch.long)
+    _, gradient = value_and_gradient("dcg_r", codes, affinity, 40, backend="torch")
+    assert gradient.abs().max() < 1e-12  # every order is ideal
 
 
 def test_a_query_of_low_affinities_is_ranked_beside_one_of_high_ones():
