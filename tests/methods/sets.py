@@ -3,6 +3,7 @@
 import numpy as np
 
 from methods.base import TrainingSet
+from methods.relations.pairs import Pairs
 
 
 def clusters(count, dimensions, classes, spread=1.0, seed=0):
@@ -11,6 +12,20 @@ def clusters(count, dimensions, classes, spread=1.0, seed=0):
     centres = np.random.default_rng(99).normal(size=(classes, dimensions))
     vectors = centres[labels] + spread * np.random.default_rng(seed).normal(size=(count, dimensions))
     return vectors.astype(np.float32), labels
+
+
+def units(count=200, dimensions=16, classes=10, spread=1.0, seed=0):
+    """As `clusters`, around the mean of all and of length 1."""
+    vectors, labels = clusters(count, dimensions, classes, spread, seed)
+    vectors -= vectors.mean(axis=0)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True), labels
+
+
+def mixed(seed=0, count=200, dimensions=12, rank=None):
+    """Correlated vectors, float32 (n, d), that span a part of the dimensions, but for a constant."""
+    generator, rank = np.random.default_rng(seed), rank or dimensions
+    vectors = generator.normal(size=(count, rank)) @ generator.normal(size=(rank, dimensions))
+    return (vectors + 3).astype(np.float32)
 
 
 def labelled(items, labels, affinity=None, **more):
@@ -41,6 +56,26 @@ def affinity_of(labels):
     if labels.ndim == 1:
         return (labels[:, None] == labels).astype(np.int64)
     return labels.astype(np.int64) @ labels.T.astype(np.int64)
+
+
+def graded(labels):
+    """2 within a class, 1 between the sister classes 2k and 2k + 1."""
+    return affinity_of(labels) + affinity_of(labels // 2)
+
+
+def from_matrix(affinity, levels=(0, 1), labels=None):
+    """A training set that is nothing but its affinity."""
+    affinity = np.asarray(affinity, np.int64)
+    return TrainingSet(np.zeros((len(affinity), 1), np.float32), block(affinity), levels, labels)
+
+
+def pairs_of(labels, share=1.0, generator=None):
+    """All pairs of items, or about a share of them; similar are those of one class."""
+    first, second = np.array(np.triu_indices(len(labels), 1), np.int32)
+    if share < 1:
+        chosen = generator.random(len(first)) < share
+        first, second = first[chosen], second[chosen]
+    return Pairs(len(labels), first, second, labels[first] == labels[second])
 
 
 def block(affinity):

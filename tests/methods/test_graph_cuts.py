@@ -5,6 +5,7 @@ import itertools
 import networkx as nx
 import numpy as np
 import pytest
+from sets import pairs_of
 
 from methods.learners import graph_cuts
 from methods.learners.graph_cuts import BlockCuts
@@ -16,15 +17,8 @@ EVERY_PAIR = np.array(list(itertools.combinations(range(POINTS), 2)), np.int32)
 PRODUCTS = CODES[:, EVERY_PAIR[:, 0]] * CODES[:, EVERY_PAIR[:, 1]]
 
 
-def all_pairs(items):
-    first, second = np.array(list(itertools.combinations(range(items), 2)), np.int32).T
-    return Pairs(items, first.copy(), second.copy(), np.ones(len(first), bool))
-
-
-def some_pairs(items, share, generator):
-    whole = all_pairs(items)
-    chosen = generator.random(len(whole)) < share
-    return Pairs(items, whole.first[chosen], whole.second[chosen], whole.similar[chosen])
+def some_pairs(items, share=1.0, generator=None):
+    return pairs_of(np.zeros(items), share, generator)
 
 
 def one_block(pairs):
@@ -88,7 +82,7 @@ def tried(request, monkeypatch):
 @pytest.mark.parametrize("magnitude", [1e-9, 1.0, 1e9])
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_block_takes_its_best_codes(kind, magnitude):
-    cuts = one_block(all_pairs(POINTS))
+    cuts = one_block(some_pairs(POINTS))
     for seed in range(15):
         generator = np.random.default_rng(seed)
         weights, linear = draw(kind, generator)
@@ -120,7 +114,7 @@ def test_missing_pairs_weigh_nothing(share):
 
 def test_codes_that_nothing_betters_are_kept():
     """With no pull both constants are best; other codes are left for one of them, and a best one stays."""
-    pairs = all_pairs(6)
+    pairs = some_pairs(6)
     cuts = one_block(pairs)
     generator = np.random.default_rng(0)
     weights = -generator.random(len(pairs))
@@ -133,7 +127,7 @@ def test_codes_that_nothing_betters_are_kept():
 
 
 def test_the_start_is_not_written_to_and_integers_serve():
-    pairs = all_pairs(6)
+    pairs = some_pairs(6)
     generator = np.random.default_rng(0)
     start = np.ones(6, np.int8)
     linear = np.arange(6) - 1.5

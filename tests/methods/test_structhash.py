@@ -1,23 +1,23 @@
 """StructHash: its master problem against linear programs with every ranking, and what its records say."""
 
 import itertools
-import math
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from sets import clusters, labelled, unit_set
+from sets import clusters, graded, labelled, unit_set
+from test_rankings import orderings
 
 from methods.relations.rankings import make_lists, most_violated
 from methods.structhash import Master, StructHash
 
 
-def small_lists(seed, graded=False):
+def small_lists(seed, levels=2):
     """Lists of at most four items each."""
     generator = np.random.default_rng(seed)
-    upper = np.triu(generator.integers(0, 3 if graded else 2, (7, 7)), 1)
-    levels = (0, 1, 2) if graded else (0, 1)
-    return make_lists(unit_set(np.zeros(7, int), upper + upper.T, levels), 2, 2, generator)
+    upper = np.triu(generator.integers(0, levels, (7, 7)), 1)
+    made = unit_set(np.zeros(7, int), upper + upper.T, tuple(range(levels)))
+    return make_lists(made, 2, 2, generator)
 
 
 def parted(lists, seed, bits):
@@ -33,30 +33,23 @@ def full_value(lists, mismatches, C, equal=False):
     rows, bounds = [], []
     for number, relevant in enumerate(lists.relevant):
         own = mismatches[:, lists.places[lists.starts[number] : lists.starts[number + 1]]].astype(float)
-        ideal = sum(1 / math.log2(rank + 2) for rank in range(relevant))
-        for order in itertools.permutations(range(own.shape[1])):
-            place = {item: rank for rank, item in enumerate(order)}
-            gain = sum(1 / math.log2(place[j] + 2) for j in range(relevant))
-            difference = np.zeros(bits)
-            for j, k in itertools.product(range(relevant), range(relevant, own.shape[1])):
-                if place[k] < place[j]:  # +1 in the right ranking, -1 here
-                    difference += 2 * (own[:, k] - own[:, j])
-            difference /= relevant * (own.shape[1] - relevant)
-            slack = np.zeros(count)
-            slack[number] = 1
-            rows.append(np.r_[difference.sum() if equal else difference, slack])
-            bounds.append(1 - gain / ideal)
+        losses, signs = orderings(relevant, own.shape[1] - relevant)
+        apart = own[:, None, relevant:] - own[:, :relevant, None]
+        for loss, wrong in zip(losses, 1 - signs):  # the right ranking's signs are 1
+            difference = (wrong * apart).mean(axis=(1, 2))
+            rows.append(np.r_[difference.sum() if equal else difference, np.arange(count) == number])
+            bounds.append(loss)
     costs = np.r_[bits if equal else np.ones(bits), C * lists.weights]
     return linprog(costs, A_ub=-np.array(rows), b_ub=-np.array(bounds), method="highs").fun
 
 
-CASES = [(seed, C, graded) for seed in range(2) for C in (0.5, 10.0, 300.0) for graded in (False, True)]
+CASES = list(itertools.product(range(2), (0.5, 10.0, 300.0), (2, 3)))
 
 
 @pytest.mark.parametrize("equal", [False, True])
-@pytest.mark.parametrize(("seed", "C", "graded"), CASES)
-def test_cutting_planes_reach_the_value_with_all_rankings(seed, C, graded, equal):
-    lists = small_lists(seed, graded)
+@pytest.mark.parametrize(("seed", "C", "levels"), CASES)
+def test_cutting_planes_reach_the_value_with_all_rankings(seed, C, levels, equal):
+    lists = small_lists(seed, levels)
     mismatches = parted(lists, seed, 6)
     master, tolerance = Master(lists, 6, C), 1e-3
     for bits in range(7):
@@ -81,7 +74,7 @@ def test_the_price_of_a_bit_says_whether_it_lowers_the_value():
     """Linear programming duality: a column lowers the restricted problem only if its price is over 1."""
     over, under = [], []
     for seed in range(6):
-        lists = small_lists(seed, graded=seed % 2 == 1)
+        lists = small_lists(seed, levels=2 + seed % 2)
         master = Master(lists, 3, 30.0)
         for bit in parted(lists, seed, 2):
             master.add_column(bit)
@@ -133,12 +126,10 @@ def test_constraints_that_stay_without_a_multiplier_are_dropped_and_no_other():
     assert [shift[0] for shift in master.shifts] == [1, 2]
 
 
-def class_set(classes=4, spread=1.0, seed=0, graded=False, **more):
+def class_set(classes=4, spread=1.0, seed=0, levels=2, **more):
     vectors, labels = clusters(60, 8, classes, spread, seed)
-    affinity, levels = (labels[:, None] == labels).astype(np.int64), (0, 1)
-    if graded:
-        affinity, levels = affinity + (labels[:, None] // 2 == labels // 2), (0, 1, 2)
-    return labelled(vectors, labels, affinity, levels=levels, **more)
+    affinity = graded(labels) if levels > 2 else None
+    return labelled(vectors, labels, affinity, levels=tuple(range(levels)), **more)
 
 
 def fitted(made, **settings):
@@ -146,13 +137,13 @@ def fitted(made, **settings):
     return StructHash(**(chosen | settings)).fit(made)
 
 
-@pytest.mark.parametrize("graded", [False, True])
+@pytest.mark.parametrize("levels", [2, 3])
 @pytest.mark.parametrize("bit_weights", ["learned", "equal"])
-def test_the_last_record_is_worth_what_codes_and_weights_are(bit_weights, graded):
+def test_the_last_record_is_worth_what_codes_and_weights_are(bit_weights, levels):
     """Recomputed from the codes that `encode` gives to the training items: one stump per bit does not make of
     them what was asked for."""
     records = []
-    made = class_set(graded=graded, spread=2.0, log=records.append)
+    made = class_set(levels=levels, spread=2.0, log=records.append)
     method = fitted(made, bit_weights=bit_weights, seed=2, C=50.0, trees=1, depth=1)
     lists = make_lists(made, 8, 10, np.random.default_rng(2))
     codes = method.encode(made.items)
@@ -168,12 +159,12 @@ def test_the_last_record_is_worth_what_codes_and_weights_are(bit_weights, graded
     assert all(record["planes"] > 0 and 0.5 <= record["fitted"] < 1 for record in records)
 
 
-@pytest.mark.parametrize("graded", [False, True])
+@pytest.mark.parametrize("levels", [2, 3])
 @pytest.mark.parametrize("C", [10.0, 100.0, 1000.0])
-def test_the_objective_falls_bit_by_bit_while_weights_are_learned(C, graded):
+def test_the_objective_falls_bit_by_bit_while_weights_are_learned(C, levels):
     for seed in range(2):
         records = []
-        made = class_set(graded=graded, seed=seed, spread=1.5, log=records.append)
+        made = class_set(levels=levels, seed=seed, spread=1.5, log=records.append)
         fitted(made, C=C, tolerance=0.002, seed=seed)
         learned = list(itertools.takewhile(lambda record: record["weighted"], records))
         assert len(learned) > 2

@@ -4,12 +4,14 @@ import math
 
 import numpy as np
 import pytest
+from refusing import refused
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+from sets import mixed
 from sklearn.decomposition import PCA
 
 from methods.agh import AnchorGraphHashing
-from methods.base import Refusal, TrainingSet
+from methods.base import TrainingSet
 from methods.learners.eigenproblem import LeadingEigenvector
 from methods.learners.kernels import gaussian_kernel, squared_distances
 from methods.lsh import LSH
@@ -18,12 +20,6 @@ from methods.sgh import ScalableGraphHashing, graph_factors
 from methods.sh import SpectralHashing, lowest_modes
 from methods.sign import Sign
 from methods.sph import SphericalHashing, mean_forces
-
-
-def vectors(seed=0, count=200, dimensions=12):
-    generator = np.random.default_rng(seed)
-    mixed = generator.normal(size=(count, dimensions)) @ generator.normal(size=(dimensions, dimensions))
-    return (mixed + 3).astype(np.float32)
 
 
 def fit(kind, items, **settings):
@@ -39,21 +35,21 @@ THRESHOLDS = {
 
 @pytest.mark.parametrize("threshold", THRESHOLDS)
 def test_sign_compares_each_dimension_with_its_threshold(threshold):
-    items, others = vectors(), vectors(1, 30) - 2
+    items, others = mixed(), mixed(1, 30) - 2
     method = fit(Sign, items, bits=7, threshold=threshold)
     expected = others[:, :7] > THRESHOLDS[threshold](items.astype(np.float64))[:7]
     assert np.array_equal(method.encode(others), expected)
 
 
 def test_sign_refuses_more_bits_than_dimensions_and_unknown_thresholds():
-    with pytest.raises(Refusal, match="12 from these items, not 13"):
-        fit(Sign, vectors(), bits=13)
-    with pytest.raises(Refusal, match="unknown threshold 'mode'; known: zero, mean, median"):
-        fit(Sign, vectors(), bits=3, threshold="mode")
+    with refused("12 from these items, not 13"):
+        fit(Sign, mixed(), bits=13)
+    with refused("unknown threshold 'mode'; known: zero, mean, median"):
+        fit(Sign, mixed(), bits=3, threshold="mode")
 
 
 def test_lsh_takes_the_signs_of_projections_of_centred_items():
-    items, others = vectors(), vectors(1, 50)
+    items, others = mixed(), mixed(1, 50)
     method = fit(LSH, items, bits=16)
     projected = (others - items.mean(axis=0, dtype=np.float64)) @ method.projections
     clear = np.abs(projected) > 1e-3
@@ -62,7 +58,7 @@ def test_lsh_takes_the_signs_of_projections_of_centred_items():
 
 
 def test_pcah_takes_the_signs_of_scikit_learns_components():
-    items, others = vectors(), vectors(1, 50)
+    items, others = mixed(), mixed(1, 50)
     method = fit(PCAH, items, bits=6)
     components = PCA(6).fit(items.astype(np.float64))
     projected = components.transform(others.astype(np.float64))
@@ -73,9 +69,9 @@ def test_pcah_takes_the_signs_of_scikit_learns_components():
 
 
 def test_pcah_refuses_more_bits_than_the_rank():
-    items = vectors()
+    items = mixed()
     items[:, 5:] = items[:, :1]
-    with pytest.raises(Refusal, match="pcah makes at most 5 bits"):
+    with refused("pcah makes at most 5 bits"):
         fit(PCAH, items, bits=6)
 
 
@@ -103,13 +99,13 @@ def test_sh_bits_are_the_eigenfunctions_of_the_box():
 
 
 def test_sh_takes_no_mode_of_a_constant_dimension():
-    items = vectors(dimensions=7)
+    items = mixed(dimensions=7)
     wide = np.insert(items, 3, 2.0, axis=1)
     plain, other = (fit(SpectralHashing, of, bits=16).encode(of) for of in (items, wide))
     assert plain.shape == (200, 16)
     agreement = (plain == other).mean(axis=0)  # the sign of a component is the solver's
     assert np.minimum(agreement, 1 - agreement).max() < 0.02
-    with pytest.raises(Refusal, match="sh needs training items that differ"):
+    with refused("sh needs training items that differ"):
         fit(SpectralHashing, np.ones((9, 3), np.float32), bits=4)
 
 
@@ -127,7 +123,7 @@ def test_sph_forces_are_those_of_loops():
 
 @pytest.mark.parametrize("bits", [1, 2, 8])
 def test_sph_spheres_hold_half_of_the_items_and_share_a_quarter(bits):
-    items = vectors(2, 400)
+    items = mixed(2, 400)
     method = fit(SphericalHashing, items, bits=bits, max_iterations=300)
     codes = method.encode(items)
     assert (codes.sum(axis=0) == 200).all()
@@ -141,20 +137,20 @@ def test_sph_spheres_hold_half_of_the_items_and_share_a_quarter(bits):
 def test_sph_ends_where_the_shared_numbers_deviate_little_enough():
     records = []
     method = SphericalHashing(bits=6, tolerance=9.0, deviation=0.1)
-    method.fit(TrainingSet(vectors(0, 400), affinity=None, log=records.append))
+    method.fit(TrainingSet(mixed(0, 400), affinity=None, log=records.append))
     *before, last = (record["deviation"] for record in records)
     assert before and min(before) > 0.1 >= last
 
 
 def test_sph_radii_belong_to_the_last_centres_where_the_iterations_run_out():
-    items = vectors(3, 100)
+    items = mixed(3, 100)
     method = fit(SphericalHashing, items, bits=6, max_iterations=2, tolerance=0.0)
     assert (method.encode(items).sum(axis=0) == 50).all()
 
 
 def test_agh_bits_are_eigenvectors_of_the_graph_of_all_items():
     """The n x n anchor graph Z Lambda^-1 Z' itself: its leading eigenvectors after the constant one."""
-    items = vectors(4, 150)
+    items = mixed(4, 150)
     method = fit(AnchorGraphHashing, items, bits=4, anchors=20, neighbours=3)
     weights = method.anchor_weights(items.astype(np.float64))
     assert weights.sum(axis=1) == pytest.approx(np.ones(150))
@@ -182,13 +178,13 @@ def test_agh_leaves_out_the_eigenvector_that_tells_parts_apart_which_hardly_hang
     scaled = given / np.sqrt(given.sum(axis=0))
     values = np.linalg.eigvalsh(scaled.T @ scaled)
     assert 1e-6 < 1 - values[-2] < 1e-3 < 1 - values[-3]
-    codes = fit(Given, vectors(7, 6001), bits=2, anchors=4, neighbours=2).encode(vectors(7, 6001))
+    codes = fit(Given, mixed(7, 6001), bits=2, anchors=4, neighbours=2).encode(mixed(7, 6001))
     for bit, part in ((0, 0), (0, 1), (1, 0), (1, 1)):
         assert 0.2 < codes[:6000][parts == part, bit].mean() < 0.8
 
 
 def test_agh_weights_are_normalised_gaussians_of_the_nearest_anchors():
-    items = vectors(5, 60).astype(np.float64)
+    items = mixed(5, 60).astype(np.float64)
     method = fit(AnchorGraphHashing, items.astype(np.float32), bits=2, anchors=10, neighbours=2)
     weights = method.anchor_weights(items)
     for item, row in zip(items, weights):
@@ -199,23 +195,23 @@ def test_agh_weights_are_normalised_gaussians_of_the_nearest_anchors():
 
 
 def test_agh_width_is_the_mean_distance_to_the_last_neighbour():
-    items = vectors(5, 60)
+    items = mixed(5, 60)
     method = fit(AnchorGraphHashing, items, bits=2, anchors=10, neighbours=3)
     distances = [sorted(np.linalg.norm(method.anchor_items - item, axis=1))[2] for item in items]
     assert method.width == pytest.approx(np.mean(distances))
 
 
 def test_agh_encodes_items_far_from_all_anchors():
-    items = vectors(6, 80)
+    items = mixed(6, 80)
     method = fit(AnchorGraphHashing, items, bits=3, anchors=12)
     assert np.isfinite(method.anchor_weights(items.astype(np.float64) * 1e4)).all()
 
 
 def test_agh_refuses_what_it_cannot_make():
-    with pytest.raises(Refusal, match="at most 9 bits with 10 anchors, not 12"):
-        fit(AnchorGraphHashing, vectors(), bits=12, anchors=10)
-    with pytest.raises(Refusal, match="neighbours must be at most 10"):
-        fit(AnchorGraphHashing, vectors(), bits=4, anchors=10, neighbours=11)
+    with refused("at most 9 bits with 10 anchors, not 12"):
+        fit(AnchorGraphHashing, mixed(), bits=12, anchors=10)
+    with refused("neighbours must be at most 10"):
+        fit(AnchorGraphHashing, mixed(), bits=4, anchors=10, neighbours=11)
 
 
 def test_sgh_factors_approximate_the_graph():
@@ -258,7 +254,7 @@ def test_leading_eigenvectors_that_arpack_does_not_find():
 
 
 def test_sgh_reproduces_the_graph_better_than_random_hyperplanes():
-    items = vectors(7, 300)
+    items = mixed(7, 300)
     method = fit(ScalableGraphHashing, items, bits=16, anchors=100)
     centred = items - items.mean(axis=0)
     unit = centred / np.linalg.norm(centred, axis=1, keepdims=True)
@@ -273,7 +269,7 @@ def test_sgh_reproduces_the_graph_better_than_random_hyperplanes():
 
 
 def test_sgh_variance_is_the_mean_squared_distance_of_centred_unit_items_and_anchors():
-    items = vectors(7, 60).astype(np.float64)
+    items = mixed(7, 60).astype(np.float64)
     method = fit(ScalableGraphHashing, items.astype(np.float32), bits=2, anchors=20)
     centred = items - items.mean(axis=0)
     unit = centred / np.linalg.norm(centred, axis=1, keepdims=True)
@@ -289,12 +285,12 @@ def test_sgh_solves_each_bit_again_in_a_second_pass(monkeypatch):
 
     found = []
     monkeypatch.setattr("methods.sgh.LeadingEigenvector", Kept)
-    method = fit(ScalableGraphHashing, vectors(7, 100), bits=5, anchors=20)
+    method = fit(ScalableGraphHashing, mixed(7, 100), bits=5, anchors=20)
     assert len(found) == 10
     assert {tuple(weights) for weights in method.weights.T} == {tuple(weights) for weights in found[5:]}
 
 
 def test_the_gaussian_kernel_is_that_of_loops():
-    one, other = vectors(8, 5).astype(np.float64), vectors(9, 4).astype(np.float64)
+    one, other = mixed(8, 5).astype(np.float64), mixed(9, 4).astype(np.float64)
     expected = [[math.exp(-sum((a - b) ** 2) / (2 * 50.0)) for b in other] for a in one]
     assert gaussian_kernel(one, other, 50.0) == pytest.approx(np.array(expected))
