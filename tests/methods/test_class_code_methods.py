@@ -1,4 +1,4 @@
-"""CSQ, OrthoHash, DPN, GreedyHash, MDSH and HyP2 at their losses: loops, closed forms, autograd."""
+"""CSQ and SHC, OrthoHash, DPN, GreedyHash, MDSH and HyP2 at their losses: loops, closed forms, autograd."""
 
 import dataclasses
 import itertools
@@ -9,11 +9,25 @@ import numpy as np
 import pytest
 import torch
 from batches import batch
-from losses import BITS, CODES, ITEMS, PROXIES, SCORES, SEVERAL, both_labels, check, codes, cosine, proxies
+from losses import (
+    BITS,
+    CODES,
+    ITEMS,
+    PROXIES,
+    SCORES,
+    SEVERAL,
+    SINGLE,
+    both_labels,
+    check,
+    codes,
+    cosine,
+    proxies,
+)
+from refusing import refused
+from scipy.stats import binom
 from sets import class_set, labelled
 from torch.nn.functional import normalize
 
-from methods.base import Refusal
 from methods.class_codes import mds_centres as _mds_centres
 from methods.class_codes.centres import separated_centres, separation
 from methods.class_codes.class_codes import ClassCodes
@@ -25,6 +39,7 @@ from methods.hyp2 import HyP2
 from methods.learners.straight_through import cubic_penalty, sign_straight_through
 from methods.mdsh import MDSH, _members
 from methods.orthohash import OrthoHash
+from methods.shc import SHC
 
 CLASSES, GENERATOR = len(CODES), np.random.default_rng(2)
 
@@ -38,8 +53,8 @@ def test_majority_codes_are_those_of_counting(labels):
             assert found[item, bit] == (np.sign(votes) if votes else codes().filler[bit])
 
 
-@both_labels
-def test_csq_is_the_binary_cross_entropy_with_the_centre(labels):
+@pytest.mark.parametrize(("kind", "labels"), [(CSQ, SINGLE), (CSQ, SEVERAL), (SHC, SINGLE)])
+def test_csq_and_shc_are_the_binary_cross_entropy_with_the_centre(kind, labels):
     centres = codes().majority(labels).numpy()
 
     def formula(u):
@@ -47,12 +62,13 @@ def test_csq_is_the_binary_cross_entropy_with_the_centre(labels):
         entropy = -(1 + h) / 2 * np.log((1 + g) / 2) - (1 - h) / 2 * np.log((1 - g) / 2)
         return (entropy + 0.3 * (np.abs(g) - 1) ** 2).mean()
 
-    method = CSQ(bits=BITS, quantisation=0.3)
+    method = kind(bits=BITS, quantisation=0.3)
     check(lambda u: method.loss(u, batch(criterion=codes(), labels=labels)), formula)
 
 
-def test_csq_is_finite_where_the_published_form_overflows():
-    method = CSQ(bits=1, quantisation=0.0)
+@pytest.mark.parametrize("kind", [CSQ, SHC])
+def test_csq_and_shc_are_finite_where_the_published_form_overflows(kind):
+    method = kind(bits=1, quantisation=0.0)
     one = ClassCodes(np.array([[1.0]]), np.random.default_rng(0))
     value = method.loss(torch.tensor([[-200.0]]), batch(criterion=one, labels=torch.tensor([[1.0]])))
     assert value.item() == pytest.approx(400.0)
@@ -143,20 +159,11 @@ def test_the_sign_is_plus_one_above_zero_only():
     assert torch.autograd.grad(sign_straight_through(outputs).sum(), outputs)[0].tolist() == [[1.0] * 3]
 
 
-# Wang et al.'s bound as computed from sums of binomials, by classes and bits.
-DISTANCES = {
-    10: (5, 6, 10, 13, 21, 28, 58),
-    21: (4, 6, 9, 12, 19, 26, 56),
-    80: (3, 5, 8, 11, 17, 24, 52),
-    100: (3, 4, 7, 10, 17, 24, 52),
-    200: (3, 4, 7, 10, 16, 23, 50),
-}
-
-
-@pytest.mark.parametrize("classes", DISTANCES)
-def test_guaranteed_distances(classes):
-    found = [guaranteed_distance(classes, bits) for bits in (12, 16, 24, 32, 48, 64, 128)]
-    assert tuple(found) == DISTANCES[classes]
+@pytest.mark.parametrize("classes", [3, 10, 21, 80, 100, 200])
+def test_guaranteed_distances_are_quantiles_of_a_binomial_distribution(classes):
+    for bits in range(1, 129):
+        assert guaranteed_distance(classes, bits) == 1 + binom.ppf(1 / classes, bits, 0.5)
+    assert guaranteed_distance(2, 3) == 2  # half of all codes are nearer: just enough
 
 
 @pytest.mark.parametrize(
@@ -172,7 +179,7 @@ def test_mds_centres_reach_the_guaranteed_distance(classes, bits, seeds):
 
 
 def test_more_classes_than_codes_are_refused():
-    with pytest.raises(Refusal, match="3 bits cannot tell 9 classes apart"):
+    with refused("3 bits cannot tell 9 classes apart"):
         mds_centres(9, 3, np.random.default_rng(0))
 
 

@@ -9,10 +9,10 @@ import pytest
 import torch
 from batches import batch
 from losses import BITS, CODES, ITEMS, PROXIES, SCORES, SINGLE, both_labels, check, codes, cosine, proxies
+from refusing import refused
 from scipy.stats import beta
 from sets import class_set
 
-from methods.base import Refusal
 from methods.base.training import seeded
 from methods.class_codes.centres import separation
 from methods.class_codes.linear_codes import BEST_DISTANCES, linear_code_cosine, linear_code_distance
@@ -25,7 +25,6 @@ from methods.jmlh import JMLH
 from methods.mdsh import MDSH
 from methods.psldh import PSLDH
 from methods.sdc import SDC, calibrated
-from methods.shc import SHC
 
 CLASSES, GENERATOR = len(CODES), np.random.default_rng(2)
 
@@ -75,7 +74,7 @@ def test_psldh_objective_of_its_category_network_is_that_of_loops():
 
 @pytest.mark.thorough
 def test_psldh_gives_no_two_labels_one_code():
-    with pytest.raises(Refusal, match="two of 4 labels one code of 2 bits"):
+    with refused("two of 4 labels one code of 2 bits"):
         PSLDH(bits=2, epochs=1).fit(class_set())
     trained = PSLDH(bits=8, epochs=1).fit(class_set()).criterion_state["codes"]
     assert len(np.unique(trained, axis=0)) == CLASSES
@@ -255,20 +254,6 @@ def test_semantic_centres_are_those_of_the_released_search(seed, eta):
     assert separation(found)[0] >= guaranteed_distance(10, 16)
 
 
-def test_shc_is_the_binary_cross_entropy_with_the_centre():
-    method = SHC(bits=BITS, quantisation=0.3)
-
-    def formula(u):
-        total = 0.0
-        for i, k in itertools.product(range(ITEMS), range(BITS)):
-            g, h = math.tanh(u[i, k]), CODES[SINGLE[i].argmax(), k]
-            total -= (1 + h) / 2 * math.log((1 + g) / 2) + (1 - h) / 2 * math.log((1 - g) / 2)
-            total += 0.3 * (abs(g) - 1) ** 2
-        return total / (ITEMS * BITS)
-
-    check(lambda u: method.loss(u, batch(criterion=codes(), labels=SINGLE)), formula)
-
-
 @both_labels
 def test_dhd_is_the_loss_of_loops(labels):
     method = DHD(bits=BITS, temperature=0.3, distillation=0.4, quantisation=0.2, deviation=0.6)
@@ -329,5 +314,5 @@ def test_dhd_scores_of_an_item_have_mean_0_and_variance_1():
 
 
 def test_dhd_refuses_a_single_bit():
-    with pytest.raises(Refusal, match="dhd needs at least 2 bits"):
+    with refused("dhd needs at least 2 bits"):
         DHD(bits=1).fit(class_set())
