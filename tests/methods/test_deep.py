@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import torch
 from batches import batch
+from refusing import refused
 from sets import block, clusters, labelled
 
-from methods.base import Refusal, TrainingSet, training
+from methods.base import TrainingSet, training
 from methods.base.catalogue import load_class
 from methods.base.deep import DeepHashing, RelaxedHashing
 from methods.base.optimisation import make_optimiser
@@ -28,12 +29,6 @@ class Targets(RelaxedHashing):
         self.targets = generator.choice([-1.0, 1.0], size=(len(training_set), self.bits))
         self.batches, self.affinities = [], []
 
-    def build_network(self, item_shape):
-        network = super().build_network(item_shape)
-        torch.nn.init.constant_(network[1].bias, 0.3)  # not 0, so that its decay is seen
-        self.first = [parameter.detach().double().numpy().copy() for parameter in network.parameters()]
-        return network
-
     def loss(self, outputs, batch):
         self.batches.append(batch.indices.numpy().copy())
         self.affinities.append(batch.affinity.numpy().copy())
@@ -41,15 +36,12 @@ class Targets(RelaxedHashing):
         return ((self.relax(outputs) - targets) ** 2).sum(1).mean()
 
 
-def descend_by_hand(method, items, batches_of_epoch):
-    """The same steps in NumPy, float64, with the gradient written out. Returns (W, bias, mean losses)."""
-    weight, bias = (array.copy() for array in method.first)
-    speed_weight, speed_bias = np.zeros_like(weight), np.zeros_like(bias)
+def descend_by_hand(method, weight, bias, items, batches_of_epoch):
+    """The same steps in NumPy, float64, with the gradient written out. Returns (W, bias, mean losses).
+
+    Other optimisers, momentum, decay and schedules: test_hooks.py."""
     losses = []
     for epoch, batches in enumerate(batches_of_epoch):
-        rate = method.learning_rate
-        if method.lr_step_size:
-            rate *= method.lr_gamma ** (epoch // method.lr_step_size)
         alpha = method.tanh_scale
         if method.tanh_scale_final is not None:
             alpha *= (method.tanh_scale_final / method.tanh_scale) ** (epoch / (method.epochs - 1))
@@ -59,10 +51,8 @@ def descend_by_hand(method, items, batches_of_epoch):
             relaxed = np.tanh(alpha * (x @ weight.T + bias))
             total += ((relaxed - target) ** 2).sum()
             slope = 2 * (relaxed - target) * alpha * (1 - relaxed**2) / len(rows)
-            # v <- momentum v - (g + decay w); w <- w + rate v
-            speed_weight = method.momentum * speed_weight - (slope.T @ x + method.weight_decay * weight)
-            speed_bias = method.momentum * speed_bias - (slope.sum(0) + method.weight_decay * bias)
-            weight, bias = weight + rate * speed_weight, bias + rate * speed_bias
+            weight = weight - method.learning_rate * slope.T @ x
+            bias = bias - method.learning_rate * slope.sum(0)
         losses.append(total / sum(len(rows) for rows in batches))
     return weight, bias, losses
 
@@ -70,9 +60,9 @@ def descend_by_hand(method, items, batches_of_epoch):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"momentum": 0.0, "weight_decay": 0.0, "batch_size": 100},
-        {"momentum": 0.9, "weight_decay": 0.05, "batch_size": 4, "seed": 3},
-        {"lr_step_size": 2, "lr_gamma": 0.1, "momentum": 0.0, "tanh_scale": 0.5, "tanh_scale_final": 2.0},
+        {"batch_size": 100},
+        {"batch_size": 4, "seed": 3},
+        {"tanh_scale": 0.5, "tanh_scale_final": 2.0},
     ],
     ids=lambda settings: "-".join(settings),
 )
@@ -81,6 +71,7 @@ def test_training_is_descent_written_by_hand(settings):
     made = training_set(log=records.append)
     items, labels = made.items, made.labels
     chosen = {"bits": 4, "epochs": 5, "batch_size": 6, "learning_rate": 0.05} | settings
+    chosen |= {"momentum": 0.0, "weight_decay": 0.0}
     method = Targets(**chosen).fit(made)
     per_epoch = math.ceil(len(items) / method.batch_size)
     assert len(method.batches) == 5 * per_epoch
@@ -92,11 +83,13 @@ def test_training_is_descent_written_by_hand(settings):
     assert len(orders) == 5  # reshuffled every epoch
     for rows, affinity in zip(method.batches, method.affinities, strict=True):
         assert np.array_equal(affinity, labels[rows][:, None] == labels[rows])
-    weight, bias, losses = descend_by_hand(method, items, epochs)
+    still = Targets(**chosen | {"epochs": 0}).fit(made)
+    first = [value.detach().double().numpy() for value in still.network.parameters()]
+    weight, bias, losses = descend_by_hand(method, *first, items, epochs)
     ours = [parameter.detach().numpy() for parameter in method.network.parameters()]
     assert ours[0] == pytest.approx(weight, abs=2e-5)
     assert ours[1] == pytest.approx(bias, abs=2e-5)
-    assert not np.allclose(weight, method.first[0], atol=1e-2)
+    assert not np.allclose(weight, first[0], atol=1e-2)
     assert [record["epoch"] for record in records] == [1, 2, 3, 4, 5]
     assert [record["objective"] for record in records] == pytest.approx(losses, abs=1e-4)
     scales = np.geomspace(0.5, 2, 5) if "tanh_scale" in settings else [1] * 5
@@ -147,9 +140,8 @@ def test_16_bits_serve_networks_on_cuda_alone_and_only_if_asked_for(monkeypatch,
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_fewer_than_two_items_are_refused_in_one_line(count):
-    with pytest.raises(Refusal, match="at least 2 items") as caught:
+    with refused("at least 2 items"):
         Constant(bits=2).fit(training_set(count))
-    assert "\n" not in str(caught.value)
 
 
 def smallest():
@@ -183,9 +175,8 @@ def test_subnormal_numbers_are_0_in_training_and_as_they_were_after_it(monkeypat
 
 @pytest.mark.parametrize("value", [math.nan, -math.inf])
 def test_a_loss_that_is_not_finite_is_a_refusal_of_one_line(value):
-    with pytest.raises(Refusal, match=r"not finite in epoch 1.*learning_rate") as caught:
+    with refused(pattern=r"not finite in epoch 1.*learning_rate"):
         Constant(bits=2, value=value).fit(training_set())
-    assert "\n" not in str(caught.value)
     assert smallest() == 2.0**-140  # subnormal numbers are what they were
 
 
@@ -197,14 +188,14 @@ class Explosive(DeepHashing):
 
 def test_weights_that_end_up_not_finite_are_a_refusal_even_in_the_last_epoch():
     """One step, from a finite loss to infinite weights: there is no later loss to detect it."""
-    with pytest.raises(Refusal, match="not finite"):
+    with refused("not finite"):
         Explosive(bits=2, epochs=1, batch_size=100, learning_rate=1e30).fit(training_set())
 
 
 def test_cuda_asked_for_and_not_there_is_a_refusal():
     if torch.cuda.is_available():
         pytest.skip("there is a CUDA device")
-    with pytest.raises(Refusal, match="no CUDA device"):
+    with refused("no CUDA device"):
         Constant(bits=2, device="cuda").fit(training_set())
     Constant(bits=2, device="auto", epochs=1).fit(training_set())
 
@@ -218,7 +209,7 @@ def test_levels_that_are_all_above_0_are_something_to_rank_for_graded_methods_al
     if trains:
         assert method.fit(made).encode(items).shape == (len(items), 3)
     else:
-        with pytest.raises(Refusal):
+        with refused():
             method.fit(made)
 
 

@@ -128,28 +128,6 @@ def test_more_bits_do_not_change_the_first_ones():
     assert np.array_equal(long.encode(made.items)[:, :3], short.encode(made.items))
 
 
-def test_bits_are_the_signs_of_the_summed_votes(tmp_path):
-    vectors = training_set(seed=1).items
-    method = fitted(training_set(), bits=3, trees=5, depth=2)
-    method.save(tmp_path)
-    with np.load(tmp_path / "model.npz") as archive:
-        state = {name.removeprefix("state."): archive[name] for name in archive.files}
-    assert state["counts"].sum() == len(state["leaves"]) <= 15
-    levels = np.clip((vectors - state["lowest"]) / state["step"], 0, 255).astype(np.uint8)
-    tree = 0
-    for bit, count in enumerate(state["counts"]):
-        scores = np.zeros(len(vectors), np.float32)
-        for _ in range(count):
-            for item in range(len(vectors)):
-                node = 0
-                for _ in range(2):
-                    goes_right = levels[item, state["features"][tree, node]] > state["thresholds"][tree, node]
-                    node = 2 * node + 1 + goes_right
-                scores[item] += state["leaves"][tree, node - 3]
-            tree += 1
-        assert np.array_equal(method.encode(vectors)[:, bit], scores > 0)
-
-
 def test_the_features_tried_differ_between_seeds_and_between_bits():
     """Asked for the same codes twice, with one feature per node, trees are others the second time."""
     vectors, labels = clusters(120, 10, 4)
@@ -158,9 +136,11 @@ def test_the_features_tried_differ_between_seeds_and_between_bits():
     for seed in (0, 1):
         method = FastHash(seed=seed, trees=20, depth=1, features=1)
         levels = method.start(vectors)
+        answers = [method.add_bit(levels, codes, np.ones(len(codes))) for _ in range(2)]
+        assert np.array_equal(method.encode(vectors), np.stack(answers, axis=1) > 0)
         for bit in (0, 1):
-            method.add_bit(levels, codes, np.ones(len(codes)))
             made[seed, bit] = method.functions[bit].features.tobytes()
+            assert method.functions[bit].leaves.shape == (20, 2)
     assert len(set(made.values())) == 4
 
 

@@ -12,10 +12,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from refusing import refused
 from resuming import assert_same_state, killed_and_resumed
 from sets import affinity_of, labelled
 
-from methods.base import Refusal, TrainingSet
+from methods.base import TrainingSet
 from methods.base.augmentation import shift
 from methods.base.batch import TrainingState
 from methods.base.catalogue import load_class
@@ -97,11 +98,9 @@ def test_optimisers_take_the_published_steps(optimiser, momentum):
 
 SCHEDULES = {
     # 30 items in batches of 8: four iterations an epoch.
-    ("step", "epoch"): [1.0] * 8 + [0.5] * 4,
-    ("step", "iteration"): [1.0, 1.0, 0.5, 0.5, 0.25, 0.25, *(0.5**k for k in (3, 3, 4, 4, 5, 5))],
-    ("cosine", "epoch"): [
-        (1 + math.cos(math.pi * epoch / 3)) / 2 for epoch in (0,) * 4 + (1,) * 4 + (2,) * 4
-    ],
+    ("step", "epoch"): [1.0] * 8 + [0.3] * 4,
+    ("step", "iteration"): [0.3 ** (k // 2) for k in range(12)],
+    ("cosine", "epoch"): [(1 + math.cos(math.pi * (k // 4) / 3)) / 2 for k in range(12)],
     ("cosine", "iteration"): [(1 + math.cos(math.pi * k / 12)) / 2 for k in range(12)],
 }
 
@@ -130,7 +129,8 @@ def test_steps_grow_to_the_schedule_while_warming_up_and_then_have_its_length(
     schedule, unit, warmup_epochs, factors
 ):
     records = []
-    settings = {"learning_rate": 1.0, "momentum": 0.0, "weight_decay": 0.0, "lr_step_size": 2}
+    settings = {"learning_rate": 1.0, "momentum": 0.0, "weight_decay": 0.0}
+    settings |= {"lr_step_size": 2, "lr_gamma": 0.3}
     settings |= {"schedule": schedule, "schedule_unit": unit, "warmup_epochs": warmup_epochs}
     moves = lengths_of_steps(SETTINGS | settings, records)
     factors = [*factors, *[1.0] * (12 - len(factors))]
@@ -241,7 +241,7 @@ def test_a_loss_that_wants_labels_refuses_a_training_set_without_them():
         def loss(self, outputs, batch):
             return outputs.mean() + batch.labels.mean()
 
-    with pytest.raises(Refusal, match="learns from labels"):
+    with refused("learns from labels"):
         Wants(**SETTINGS).fit(training_set(labels=None))
 
 
@@ -253,7 +253,7 @@ def test_a_loss_that_is_no_number_is_an_error_with_its_shape(made, given):
         def loss(self, outputs, batch):
             return made(outputs)
 
-    with pytest.raises(TypeError, match=rf"^Wrong\.loss must return .* not {given}$"):
+    with refused(kind=TypeError, pattern=rf"^Wrong\.loss must return .* not {given}$"):
         Wrong(**SETTINGS).fit(training_set())
 
 
@@ -263,7 +263,7 @@ def test_an_epoch_without_a_batch_to_compare_items_in_is_an_error(drawn):
         def draw_batches(self, items, epoch):
             return drawn
 
-    with pytest.raises(ValueError, match=r"^Idle\.draw_batches gave no batch of two items or more$"):
+    with refused(kind=ValueError, pattern=r"^Idle\.draw_batches gave no batch of two items or more$"):
         Idle(**SETTINGS).fit(training_set())
 
 
@@ -272,7 +272,7 @@ def test_a_loss_that_asks_for_something_unknown_is_an_error_with_the_nearest_nam
         def loss(self, outputs, batch):
             return super().loss(outputs, batch) + batch.afinity.sum()
 
-    with pytest.raises(AttributeError, match=r"^Misspelt\.loss: unknown batch\.afinity; .*'affinity'"):
+    with refused(kind=AttributeError, pattern=r"^Misspelt\.loss: unknown batch\.afinity; .*'affinity'"):
         Misspelt(**SETTINGS).fit(training_set())
 
 
@@ -285,9 +285,8 @@ def test_a_loss_that_asks_for_something_unknown_is_an_error_with_the_nearest_nam
 )
 def test_a_hook_with_other_arguments_is_an_error_that_says_what_to_write(hook, taken, words):
     kind = type("Earlier", (Squares,), {hook: taken})
-    with pytest.raises(TypeError, match=rf"^Earlier\.{hook} takes ") as caught:
+    with refused(*words, pattern=rf"^Earlier\.{hook} takes ", kind=TypeError):
         kind(**SETTINGS).fit(training_set())
-    assert all(word in str(caught.value) for word in words)
 
 
 @dataclass(kw_only=True)
@@ -426,7 +425,7 @@ def test_a_memory_without_what_changes_in_it_is_refused_before_training():
         def prepare(self, training_set):
             return {"codes": torch.ones(len(training_set), self.bits), "rounds": 0}
 
-    with pytest.raises(TypeError, match="Entries: changing_memory names codes, rounds, but what prepare"):
+    with refused("Entries: changing_memory names codes, rounds, but what prepare", kind=TypeError):
         Entries(**SETTINGS).fit(training_set())
 
 
@@ -480,9 +479,8 @@ def test_training_does_not_wait_for_the_import_of_a_compiler():
 def test_a_checkpoint_of_another_optimiser_is_not_taken_for_its_own(tmp_path):
     """Its name encodes the settings, but a file copied there by hand must be noticed too."""
     kinds = iter([Classifier(**SETTINGS), Squares(**SETTINGS, head="mlp")])
-    with pytest.raises(ValueError, match="cannot resume from this checkpoint") as caught:
+    with refused("cannot resume from this checkpoint", kind=ValueError):
         killed_and_resumed(lambda **given: next(kinds).fit(training_set(**given)), tmp_path / "mark.npz", 1)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(("height", "width", "most"), [(5, 8, 2), (4, 4, 3), (1, 6, 2), (3, 2, 7)])
@@ -535,6 +533,5 @@ def test_a_quantiser_brings_scores_nearer_to_signs():
 
 
 def test_a_device_that_means_nothing_is_refused_in_one_line():
-    with pytest.raises(Refusal, match="device must be cpu, cuda or auto, not 'tpu9'") as caught:
+    with refused("device must be cpu, cuda or auto, not 'tpu9'"):
         Squares(**SETTINGS, device="tpu9").fit(training_set())
-    assert "\n" not in str(caught.value)
