@@ -8,12 +8,32 @@ from tiebench.__main__ import main
 
 
 @pytest.fixture
-def printed(capsys):
-    """Function of the words of a command that succeeds: what it prints, read as JSON."""
+def said(capsys):
+    """Function of the words of a command that succeeds: what it prints."""
 
     def run(*words):
         assert main([*map(str, words)]) == 0
-        return json.loads(capsys.readouterr().out)
+        return capsys.readouterr().out
+
+    return run
+
+
+@pytest.fixture
+def printed(said):
+    """What a command prints that succeeds, read as JSON."""
+    return lambda *words: json.loads(said(*words))
+
+
+@pytest.fixture
+def leaking(capsys):
+    """Function of the words of a check that finds leaks: its report, with which the lines on stderr agree."""
+
+    def run(*words):
+        assert main(["check-split", *map(str, words)]) == 1
+        printed = capsys.readouterr()
+        report = json.loads(printed.out)
+        assert printed.err.splitlines() == [f"leak: {leak}" for leak in report["leaks"]]
+        return report
 
     return run
 

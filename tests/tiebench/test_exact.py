@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refusals import refused
 from scipy.stats import hypergeom
 from sklearn.metrics import average_precision_score, ndcg_score
 from test_orders import histogram
@@ -95,12 +96,6 @@ def test_known_values():
     assert exact.ndcg(JointHistograms(np.arange(4), counts)).expected[0] == pytest.approx(0.615604, abs=5e-7)
 
 
-def test_queries_without_relevant_items_are_counted():
-    joint = JointHistograms(np.arange(2), np.array([[[3, 2], [0, 0]], [[0, 2], [3, 0]]]))
-    assert exact.queries_without_relevant(joint) == 1
-    assert exact.queries_without_relevant(JointHistograms(joint.levels, joint.counts[[0, 1, 1]])) == 1
-
-
 def test_a_radius_is_2_where_none_is_given():
     _, _, joint = random_case(0)
     assert radius.precision_within_radius(joint) == radius.precision_within_radius(joint, 2)
@@ -119,9 +114,9 @@ def test_cutoffs_that_are_not_positive_integers_are_refused(at):
     _, _, joint = random_case(0, items=10)
     metrics = [exact.average_precision, exact.ndcg, exact.precision, exact.recall, exact.success]
     for metric in (*metrics, exact.reciprocal_rank, exact.average_cumulative_gain):
-        with pytest.raises(ValueError, match="positive integer"):
+        with refused("positive integer"):
             metric(joint, at)
-    with pytest.raises(ValueError, match="positive integer"):
+    with refused("positive integer"):
         exact.precision_at_curve(joint, [3, at])
-    with pytest.raises(ValueError, match="normaliser"):
+    with refused("normaliser"):
         exact.average_precision(joint, 3, "mean")

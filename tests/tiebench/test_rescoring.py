@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from refusals import refused
+from test_runs import plain
 
 from tiebench.affinities import SparseJudgements
 from tiebench.codes.packing import pack
@@ -17,20 +18,7 @@ from tiebench.search.rescoring import (
 )
 
 AT = (1, 3, 20)
-
-
-def metrics_of(levels, judged):
-    """Metrics of one ranking, written plainly; levels: affinities in its order; judged: all affinities."""
-    found, ideal = {}, sorted(judged, reverse=True)
-    for k in AT:
-        dcg, best = (
-            sum((2.0**level - 1) / np.log2(rank + 1) for rank, level in enumerate(some[:k], 1))
-            for some in (levels, ideal)
-        )
-        found[f"ndcg@{k}"] = dcg / best if best else 1.0
-        found[f"recall@{k}"] = sum(level > 0 for level in levels[:k]) / max(1, sum(v > 0 for v in judged))
-    found["reciprocal_rank"] = next((1 / rank for rank, level in enumerate(levels, 1) if level > 0), 0.0)
-    return found
+METRICS = (*(f"{name}@{cut}" for name in ("ndcg", "recall") for cut in AT), "reciprocal_rank")
 
 
 def judgements_of(affinity):
@@ -67,13 +55,14 @@ def check_all_choices(found, distances, affinity, scores, candidates):
         taken = min(candidates, len(distance))
         cut = np.sort(distance)[taken - 1]
         certain = np.flatnonzero(distance < cut)
-        every = []
+        judged, every = dict(enumerate(affinity[q].tolist())), []
         for some in combinations(np.flatnonzero(distance == cut), taken - len(certain)):
             chosen = np.sort(np.concatenate([certain, some])).astype(int)
             order = chosen[np.argsort(-scores[q, chosen], kind="stable")]
-            every.append(metrics_of(affinity[q, order].tolist(), affinity[q].tolist()))
+            every.append(order.tolist())
+        assert set(found) == set(METRICS)
         for name, values in found.items():
-            expected = [one[name] for one in every]
+            expected = [plain(name, one, judged, "exponential", without_relevant=1.0) for one in every]
             assert values.minimum[q] <= values.expected[q] <= values.maximum[q], name
             assert values.expected[q] == pytest.approx(np.mean(expected), abs=1e-12), name
             assert values.minimum[q] == pytest.approx(min(expected), abs=1e-12), name

@@ -2,12 +2,12 @@
 
 import csv
 import gzip
-import itertools
 import math
 
 import numpy as np
 import pytest
 from refusals import refused
+from test_orders import orders
 
 from tiebench import score_array, score_run
 from tiebench.runs import tokens
@@ -19,8 +19,9 @@ MEASURES = (
 )
 
 
-def plain(measure, ranking, judged, gains, normaliser, level):
-    """A measure of one ranking without ties, by its definition; judged: document -> relevance."""
+def plain(measure, ranking, judged, gains, normaliser="relevant", level=1, without_relevant=0.0):
+    """A measure of one ranking without ties, by its definition; judged: document -> relevance;
+    without_relevant: NDCG of a query without gains."""
     name, _, cutoff = measure.partition("@")
     cut = int(cutoff) if cutoff else len(ranking)
     good = {document for document, relevance in judged.items() if relevance >= level}
@@ -36,7 +37,7 @@ def plain(measure, ranking, judged, gains, normaliser, level):
         found = sum(gain.get(d, 0) / math.log2(rank + 1) for rank, d in enumerate(ranking[:cut], start=1))
         best = sorted(gain.values(), reverse=True)[: cut if cutoff else None]
         ideal = sum(value / math.log2(rank + 1) for rank, value in enumerate(best, start=1))
-        return found / ideal if ideal else 0.0
+        return found / ideal if ideal else without_relevant
     if name == "recall":
         return len(hits) / len(good) if good else 0.0
     if name == "precision":
@@ -48,11 +49,10 @@ def plain(measure, ranking, judged, gains, normaliser, level):
     return 1 / hits[0] if hits else 0.0
 
 
-def orders(scored):
+def rankings_of(scored):
     """All rankings of {document: score}, best first, ties in every order."""
-    levels = [[d for d in scored if scored[d] == value] for value in sorted(set(scored.values()))[::-1]]
-    for chosen in itertools.product(*(itertools.permutations(level) for level in levels)):
-        yield list(itertools.chain(*chosen))
+    for ranking in orders([(-score, document) for document, score in scored.items()]):
+        yield [document for _, document in ranking]
 
 
 def tied_run(seed):
@@ -82,7 +82,7 @@ def test_every_measure_is_the_mean_and_range_over_all_orders(gains, normaliser, 
         assert found.queries == list(qrels)
         for measure in MEASURES:
             for row, (query, judged) in enumerate(qrels.items()):
-                rankings = orders(run.get(query, {}))
+                rankings = rankings_of(run.get(query, {}))
                 values = [plain(measure, one, judged, gains, normaliser, level) for one in rankings]
                 expected = np.mean(values), min(values), max(values)
                 seen = [found.per_query[measure + ending][row] for ending in ("", "_min", "_max")]
@@ -112,7 +112,7 @@ def test_counts_say_what_was_averaged_and_what_is_tied():
     assert score_run(run, qrels, ["ap"], without_relevant="skip").means["ap"] == 0.75 / 3
     skipped = score_run(run, qrels, ["ap"], missing="skip")
     assert (skipped.means["ap"], skipped.queries) == (0.75 / 2, ["a", "b"])
-    with pytest.raises(ValueError, match="all queries are skipped"):
+    with refused("all queries are skipped"):
         score_run({"b": {"1": 1.0}}, {"b": {"1": 0}}, without_relevant="skip")
 
 
@@ -215,6 +215,14 @@ GOOD_RUN, GOOD_QRELS = "1 Q0 a 1 2.5 t\n1 Q0 b 2 2.5 t\n", "1 0 a 1\n"
         (GOOD_RUN, "1 0 a 1\n1 a 1\n", "qrels.txt: line 2: 3 columns where 4 are expected"),
         (GOOD_RUN, "\n1 a\n", "qrels.txt: line 2: 2 columns where judgements have 4"),
         (GOOD_RUN, "query-id\tcorpus-id\tscore\n", "qrels.txt: no lines"),
+        (GOOD_RUN, "1 0 a 3000000000\n", "the relevance is larger than 2^31 - 1: '3000000000'"),
+        (GOOD_RUN, "1 0 a -3e9\n", "the relevance is smaller than -2147483647: '-3e9'"),
+        ("a b\tQ0\td\t1\t1\tt\na b\tQ0\te\t1\t1\n", GOOD_QRELS, "run.txt: line 2: 5 columns where 6 are"),
+        ('{"q": {"d": 1}, "q": {"e": 1}}', GOOD_QRELS, "'q' is there twice"),
+        ("[1]", GOOD_QRELS, "run.txt: line 1: 1 columns where 6 are expected"),
+        ('{"q": {"d": 1}', GOOD_QRELS, 'run.txt: not JSON of the form {"query": {"document": number}}'),
+        ('{"q": {"d": "1_0"}}', GOOD_QRELS, "every value must be a number (is not a number: '1_0')"),
+        ('{"q": [1]}', GOOD_QRELS, "run.txt: query 'q' must map documents to numbers"),
     ],
 )
 def test_a_malformed_line_ends_in_one_line_with_its_number(tmp_path, fails, run, qrels, message):
@@ -247,6 +255,7 @@ def lists(values):
 
 
 ONE = {"q": {"a": 1}}
+MUST_BE = "must be the path of a file or a dictionary {query: {document: number}}"
 
 
 @pytest.mark.parametrize(
@@ -259,6 +268,13 @@ ONE = {"q": {"a": 1}}
         (lambda: score_run(ONE, ONE, relevant_from=0), "relevant_from must be a pos"),
         (lambda: score_run(ONE, {"q": {"a": 2000}}, ["ndcg"], gains="exponential"), "use linear gains"),
         (lambda: score_run({"q": {}}, ONE), "run: no document is retrieved for a judged query"),
+        (lambda: score_run({1: {"a": 1.0}, "1": {"b": 1.0}}, ONE), "run: 1 and '1' are one query"),
+        (lambda: score_run(ONE, {1: {"a": 1}, "1": {"b": 1}}), "qrels: 1 and '1' are one query"),
+        (lambda: score_run({"q": {1: 1.0, "1": 2.0}}, ONE), "document '1' is retrieved twice for query 'q'"),
+        (lambda: score_run({"q": {"a": "1_0"}}, ONE), "run: every value must be a number"),
+        (lambda: score_run(ONE, {"q": {"a": 2**64 - 1}}), "the relevance is larger than 2^31 - 1"),
+        (lambda: score_run([["q", "a", 1.0]], ONE), f"run {MUST_BE}, not list; columns of a table go to"),
+        (lambda: score_run(ONE, np.ones(3)), f"qrels {MUST_BE}, not ndarray; columns of a table go to"),
         (lambda: score_lists({"query": np.ones(2)}), "arrays: there is no document, score, judged_query"),
         (lambda: lists([0.5, 1]), "arrays: query[0] is 0.5; it must be an integer"),
         (lambda: lists([1, "1"]), "arrays: query must be all integers or all text: it holds '1' and 1"),
