@@ -111,17 +111,6 @@ def test_what_is_asked_of_the_trees_and_what_they_answer(monkeypatch):
         assert weights == pytest.approx(own)
 
 
-@every_loss
-def test_the_objective_falls_as_bits_are_added(loss):
-    """It may rise in between: with three bits four classes can be equally far apart, not with four."""
-    records = []
-    fitted(training_set(log=records.append), loss=loss, bits=8, trees=30)
-    objectives = [record["objective"] for record in records]
-    assert max(objectives[1:]) < 0.7 * objectives[0]
-    assert objectives[-1] < 0.55 * objectives[0]
-    assert np.mean(objectives[4:]) < np.mean(objectives[:4])
-
-
 def test_more_bits_do_not_change_the_first_ones():
     made = training_set()
     short, long = fitted(made, bits=3), fitted(made, bits=5)

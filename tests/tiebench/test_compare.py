@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -60,22 +61,17 @@ def cell(method, mean, metric="ap", bits=BITS, scores=(), protocol="p", **more):
     return row | more
 
 
-def make_board(cells, per_query=None, members=None, protocol="p", **about):
-    """The files of a protocol in leaderboard/. about: further keys of the provenance."""
-    lines = [",".join(COLUMNS)]
-    for row in cells:
-        values = (row.get(name, "") for name in COLUMNS)
-        lines.append(",".join(repr(float(v)) if isinstance(v, float) else str(v) for v in values))
-    contents = {f"{protocol}.tidy.csv": ("\n".join(lines) + "\n").encode()}
+def make_board(cells, per_query=None, members=(), **about):
+    """The files of the protocol p in leaderboard/. about: further keys of the provenance."""
+    files = [Path("leaderboard/p.tidy.csv")]
+    pd.DataFrame(cells).reindex(columns=COLUMNS).to_csv(files[0], index=False)
     if per_query is not None:
-        np.savez(f"leaderboard/{protocol}.per_query.npz", **per_query)
-        contents[f"{protocol}.per_query.npz"] = Path(f"leaderboard/{protocol}.per_query.npz").read_bytes()
-    for name, content in contents.items():
-        Path("leaderboard", name).write_bytes(content)
-    known = {"protocol": protocol, "title": "The protocol", "members": members or []}
-    known |= {"sha256": {name: hashlib.sha256(of).hexdigest() for name, of in contents.items()}}
+        files.append(Path("leaderboard/p.per_query.npz"))
+        np.savez(files[1], **per_query)
+    known = {"protocol": "p", "title": "The protocol", "members": list(members)}
+    known |= {"sha256": {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}}
     known |= {"settings": {"label_affinity": "equal", "ap_at_normaliser": "hits"}, **about}
-    Path(f"leaderboard/{protocol}.provenance.json").write_text(json.dumps(known))
+    Path("leaderboard/p.provenance.json").write_text(json.dumps(known))
 
 
 def member(arrays, items=None):

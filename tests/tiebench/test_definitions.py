@@ -25,6 +25,7 @@ CASES = {
     "one bit": ([0], [[0], [1], [1], [0]], [1, 0, 1, 0]),
     "all tied": ([0, 0, 0], [[0, 0, 1], [0, 1, 0], [1, 0, 0]], [0, 1, 1]),
     "several labels": ([0, 0], [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 2, 1, 2]),
+    "one item of a high level": ([0, 0], [[0, 0], [0, 1], [1, 1]], [0, 3, 0]),
 }
 CUTS = (1, 2, 3, 4, 7, 1000)
 
@@ -96,6 +97,7 @@ WAYS = {
 @pytest.mark.parametrize("case", CASES)
 def test_a_metric_has_its_definition_wherever_it_is_computed(case, way):
     found = WAYS[way](CASES[case])
+    assert found["queries_without_relevant"] == (not any(CASES[case][2]))
     for name, (mean, least, most) in by_definition(CASES[case]).items():
         if name not in found:
             assert name not in OF_RUNS and way in ("run", "matrix"), name
