@@ -41,11 +41,19 @@ def test_sign_compares_each_dimension_with_its_threshold(threshold):
     assert np.array_equal(method.encode(others), expected)
 
 
-def test_sign_refuses_more_bits_than_dimensions_and_unknown_thresholds():
-    with refused("12 from these items, not 13"):
-        fit(Sign, mixed(), bits=13)
-    with refused("unknown threshold 'mode'; known: zero, mean, median"):
-        fit(Sign, mixed(), bits=3, threshold="mode")
+@pytest.mark.parametrize(
+    ("kind", "items", "settings", "said"),
+    [
+        (Sign, mixed(), {"bits": 13}, "12 from these items, not 13"),
+        (PCAH, mixed(rank=5), {"bits": 6}, "pcah makes at most 5 bits"),
+        (SpectralHashing, np.ones((9, 3)), {"bits": 4}, "sh needs training items that differ"),
+        (AnchorGraphHashing, mixed(), {"bits": 12, "anchors": 10}, "at most 9 bits with 10 anchors, not 12"),
+        (AnchorGraphHashing, mixed(), {"anchors": 10, "neighbours": 11}, "neighbours must be at most 10"),
+    ],
+)
+def test_what_cannot_be_made_of_some_items_is_refused(kind, items, settings, said):
+    with refused(said):
+        fit(kind, items, **settings)
 
 
 def test_lsh_takes_the_signs_of_projections_of_centred_items():
@@ -66,13 +74,6 @@ def test_pcah_takes_the_signs_of_scikit_learns_components():
     for bit in range(6):  # the sign of a direction is free
         agreement = np.mean(codes[:, bit] == (projected[:, bit] > 0))
         assert agreement in (0.0, 1.0)
-
-
-def test_pcah_refuses_more_bits_than_the_rank():
-    items = mixed()
-    items[:, 5:] = items[:, :1]
-    with refused("pcah makes at most 5 bits"):
-        fit(PCAH, items, bits=6)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -105,8 +106,6 @@ def test_sh_takes_no_mode_of_a_constant_dimension():
     assert plain.shape == (200, 16)
     agreement = (plain == other).mean(axis=0)  # the sign of a component is the solver's
     assert np.minimum(agreement, 1 - agreement).max() < 0.02
-    with refused("sh needs training items that differ"):
-        fit(SpectralHashing, np.ones((9, 3), np.float32), bits=4)
 
 
 def test_sph_forces_are_those_of_loops():
@@ -205,13 +204,6 @@ def test_agh_encodes_items_far_from_all_anchors():
     items = mixed(6, 80)
     method = fit(AnchorGraphHashing, items, bits=3, anchors=12)
     assert np.isfinite(method.anchor_weights(items.astype(np.float64) * 1e4)).all()
-
-
-def test_agh_refuses_what_it_cannot_make():
-    with refused("at most 9 bits with 10 anchors, not 12"):
-        fit(AnchorGraphHashing, mixed(), bits=12, anchors=10)
-    with refused("neighbours must be at most 10"):
-        fit(AnchorGraphHashing, mixed(), bits=4, anchors=10, neighbours=11)
 
 
 def test_sgh_factors_approximate_the_graph():
