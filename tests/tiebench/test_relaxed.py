@@ -489,30 +489,16 @@ def test_curvature_of_a_bin_of_about_one_item_is_its_limit(before, away):
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("delta", [1.0, 1.5])
-def test_the_diagonal_of_the_affinity_is_ignored(objective, delta, backend):
-    codes, affinity = batch(4, 12, 8, 8, delta, levels=3)
+def test_what_the_affinity_says_besides_changes_nothing(objective, delta, backend):
+    """Its diagonal, its type and, but for NDCG, its levels."""
+    codes, affinity = batch(5, 14, 8, 8, delta, levels=9)
     reference = value_and_gradient(objective, codes, affinity, 8, delta, backend)
-    for diagonal in (0, 1, -1, 1000):  # the last two are out of range
-        changed = affinity.clone().fill_diagonal_(diagonal)
+    same = [affinity.to(dtype) for dtype in (torch.uint8, torch.int16, torch.int32)]
+    same += [affinity.clone().fill_diagonal_(level) for level in (0, 1, -1, 1000)]  # two are out of range
+    same += [] if objective.startswith("dcg") else [(affinity > 0).long()]
+    for changed in same:
         found = value_and_gradient(objective, codes, changed, 8, delta, backend)
         assert all(torch.equal(*both) for both in zip(found, reference, strict=True))
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("objective", ["ap_s", "ap_r", "mi"])
-def test_average_precision_only_asks_whether_affinity_is_positive(objective, backend):
-    codes, affinity = batch(5, 14, 8, 8, 1.0, levels=9)
-    graded = value_and_gradient(objective, codes, affinity, 8, 1.0, backend)
-    binary = value_and_gradient(objective, codes, (affinity > 0).long(), 8, 1.0, backend)
-    assert torch.equal(graded[0], binary[0]) and torch.equal(graded[1], binary[1])
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_affinities_of_any_integer_type_are_the_same(backend):
-    codes, affinity = batch(5, 14, 8, 8, 1.0, levels=9)
-    expected = relaxed.ndcg(codes, affinity, 8, backend=backend)
-    for dtype in (torch.uint8, torch.int16, torch.int32):
-        assert torch.equal(relaxed.ndcg(codes, affinity.to(dtype), 8, backend=backend), expected)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
