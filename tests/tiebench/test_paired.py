@@ -64,28 +64,32 @@ def of_one_run(row, *more):
     return paired.scores_of([row.mean()], row[None], *more)
 
 
-def assert_test_and_interval(found, expected):
-    """p and interval of SciPy's test."""
-    assert found.p == pytest.approx(expected.pvalue, rel=1e-9)
+def scipys_tests():
+    """(scores of one method, of another, SciPy's test of their difference, what varies)."""
+    random = np.random.default_rng(2)
+    rows = random.uniform(size=(2, 40))
+    for runs in (1, 3):
+        fixed = (of(np.tile(row, (runs, 1)), (), True) for row in rows)
+        yield *fixed, stats.ttest_rel(*rows), "queries"
+    for counts in ((5, 5), (5, 10), (7, 6)):
+        one, two = (scale * random.normal(size=count) for scale, count in zip((1, 3), counts))
+        welch = stats.ttest_ind(one, two, equal_var=False)
+        yield paired.scores_of(one), paired.scores_of(two), welch, "runs"
+    values = random.normal(size=8)
+    one_sample = stats.ttest_1samp(values - 0.25, 0)
+    yield paired.scores_of(values), paired.scores_of([0.25, 0.25]), one_sample, "runs"
+    one, two = random.normal(size=(5, 30)), random.normal(size=(5, 31))  # queries that cannot be paired
+    welch = stats.ttest_ind(one.mean(axis=1), two.mean(axis=1), equal_var=False)
+    yield of(one), of(two), welch, "runs"
+
+
+@pytest.mark.parametrize(("left", "right", "expected", "over"), list(scipys_tests()))
+def test_where_one_thing_varies_test_and_interval_are_scipys(left, right, expected, over):
+    found = paired.difference(left, right)
+    assert found.enough and found.over == over and (found.per_query is None) == (over == "runs")
     interval = expected.confidence_interval()
+    assert found.p == pytest.approx(expected.pvalue, rel=1e-9)
     assert (found.low, found.high) == pytest.approx((interval.low, interval.high), rel=1e-9)
-
-
-@pytest.mark.parametrize("runs", [1, 3])
-def test_deterministic_methods_have_the_paired_t_test_over_queries(runs):
-    left, right = np.random.default_rng(2).uniform(size=(2, 40))
-    found = paired.difference(*(of(np.tile(row, (runs, 1)), (), True) for row in (left, right)))
-    assert found.enough and found.over == "queries"
-    assert_test_and_interval(found, stats.ttest_rel(left, right))
-
-
-@pytest.mark.parametrize(("left", "right"), [(5, 5), (5, 10), (7, 6)])
-def test_without_scores_of_queries_it_is_welchs_test(left, right):
-    random = np.random.default_rng(left * right)
-    one, two = random.normal(size=left), 3 * random.normal(size=right)
-    found = paired.difference(paired.scores_of(one), paired.scores_of(two))
-    assert found.over == "runs"
-    assert_test_and_interval(found, stats.ttest_ind(one, two, equal_var=False))
 
 
 def test_queries_that_all_differ_alike_leave_welchs_test():
@@ -94,12 +98,6 @@ def test_queries_that_all_differ_alike_leave_welchs_test():
     found = paired.difference(*(of(one + same) for one in rows))
     expected = stats.ttest_ind(*rows[..., 0], equal_var=False).pvalue
     assert found.p == pytest.approx(expected, rel=1e-6) and found.over == "queries and runs"
-
-
-def test_against_a_deterministic_method_runs_alone_are_a_test_of_one_sample():
-    values = np.random.default_rng(4).normal(size=8)
-    found = paired.difference(paired.scores_of(values), paired.scores_of([0.25, 0.25]))
-    assert found.p == pytest.approx(stats.ttest_1samp(values, 0.25).pvalue, rel=1e-9)
 
 
 @pytest.mark.thorough
@@ -289,14 +287,6 @@ def test_splits_of_a_side_with_few_runs_decide_whatever_the_other_side_has(runs)
     of_splits = stats.ttest_1samp(apart.reshape(5, 20).mean(axis=1), 0).pvalue
     assert found.over == "queries and splits"
     assert found.p == pytest.approx(max(of_splits, stats.ttest_1samp(apart, 0).pvalue), rel=1e-9)
-
-
-def test_scores_of_another_number_of_queries_are_compared_over_runs():
-    one, two = (np.random.default_rng(seed).normal(size=(5, 30 + seed)) for seed in (0, 1))
-    found = paired.difference(of(one), of(two))
-    assert found.over == "runs" and found.per_query is None
-    expected = stats.ttest_ind(one.mean(axis=1), two.mean(axis=1), equal_var=False)
-    assert_test_and_interval(found, expected)
 
 
 def test_means_that_are_close_are_those_of_a_method_that_varies():

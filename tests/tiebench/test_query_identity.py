@@ -105,3 +105,25 @@ def test_row_numbers_that_fit_no_labels_are_refused():
     with refused("query_items[1] is 0.5; it must be an integer"):
         describe(CLASSES, {"query": np.arange(4) / 2})
     assert describe(CLASSES, {"query": np.arange(4.0)}) == describe(CLASSES, {"query": np.arange(4)})
+
+
+@pytest.mark.parametrize("labels", [DATABASE.astype(str), one_hot(DATABASE)], ids=["text", "one-hot"])
+def test_labels_of_two_kinds_are_refused(labels):
+    with refused("query_labels and database_labels must be alike, not int64 (4,) and"):
+        describe({"query": QUERY, "database": labels})
+
+
+@pytest.mark.parametrize(
+    ("mine", "recorded", "said"),
+    [
+        ((1, 5, 6), (2, 3, 7), "of 1, 5, 6 items instead of 2, 3, 7"),
+        ((1, 5, 6, 9), (2, 4, 7, 8), "of 1, 5, 6, … (4 classes) items instead of 2, 4, 7, … (4 classes)"),
+    ],
+)
+def test_three_sizes_of_classes_that_differ_are_said(mine, recorded, said):
+    one, other = (
+        describe({"query": QUERY, "database": np.repeat(np.arange(len(sizes)), sizes)})
+        for sizes in (mine, recorded)
+    )
+    with refused(f"the database labels are not those of it: classes {said}"):
+        check(one, other, "it")
