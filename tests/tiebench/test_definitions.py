@@ -5,14 +5,13 @@ The oracle is the mean over all orders of tied items of the definition in docs/m
 
 import numpy as np
 import pytest
-from test_orders import DEFINITIONS, orders, over_orders
+from test_orders import DEFINITIONS, named, orders, over_orders
 
 import tiebench
-from tiebench import metrics, prefixes, scoring
+from tiebench import prefixes, scoring
 from tiebench.affinities import AffinityBlocks
 from tiebench.codes.packing import pack
 from tiebench.counting.histograms import joint_histograms, merge
-from tiebench.metric_table import METRICS
 from tiebench.rankings import exact, radius, ties
 from tiebench.runs import scores as runs
 
@@ -35,19 +34,14 @@ def by_definition(case):
     query, database, levels = case
     rankings = list(orders(list(zip(np.not_equal(query, database).sum(axis=1).tolist(), levels))))
     return {
-        name: over_orders(rankings, DEFINITIONS[metrics.resolve(name)[0].name], *given)
-        for name, given in NAMES.items()
+        name: over_orders(rankings, DEFINITIONS[metric.name], *given)
+        for name, (metric, given) in named(CUTS).items()
     }
 
 
 PLAIN = ("ap", "ndcg", "r_precision", "reciprocal_rank")
 CUT = ("ap", "ndcg", "precision", "acg", "recall", "success", "reciprocal_rank")
 OF_RUNS = [*PLAIN, *(f"{name}@{cut}" for name in CUT if name != "acg" for cut in CUTS)]
-NAMES = {
-    metric.spell(value): [] if value is None else [value]
-    for metric in METRICS.values()
-    for value in {None: [None], "cutoff": CUTS, "radius": metric.radii}[metric.parameter]
-}
 SETTINGS = {"gains": "exponential", "ap_at_normaliser": "hits"}
 
 

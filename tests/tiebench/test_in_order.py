@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from refusals import refused
-from test_orders import DEFINITIONS
+from test_orders import DEFINITIONS, named
 
 import tiebench
 from tiebench.__main__ import main
@@ -21,15 +21,11 @@ from tiebench.search import in_order
 def by_hand(distance, affinity, at, normaliser):
     """Every metric of one query with distances and affinities (N,) in an order, by a stable sort."""
     ranking = sorted(zip(distance.tolist(), affinity.tolist()), key=lambda item: item[0])
-    names = [metric for metric in METRICS.values() if metric.in_order is not None]
-    found = {}
-    for metric in names:
-        values = {None: [None], "cutoff": at, "radius": metric.radii}[metric.parameter]
-        more = (normaliser,) if metric.takes_normaliser else ()
-        for value in values:
-            given = () if value is None else (value,)
-            found[metric.spell(value)] = DEFINITIONS[metric.name](ranking, *given, *more)
-    return found
+    return {
+        name: DEFINITIONS[metric.name](ranking, *given, *([normaliser] if metric.takes_normaliser else []))
+        for name, (metric, given) in named(at).items()
+        if metric.in_order is not None
+    }
 
 
 def problem(rng, kind, queries, items, bits):

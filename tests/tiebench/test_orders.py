@@ -125,6 +125,15 @@ DEFINITIONS = {
 CASES = 200
 
 
+def named(cuts):
+    """Name -> metric and what its definition is given, nothing, a cut or a radius: all of a score at cuts."""
+    return {
+        metric.spell(value): (metric, () if value is None else (value,))
+        for metric in METRICS.values()
+        for value in {None: [None], "cutoff": cuts, "radius": metric.radii}[metric.parameter]
+    }
+
+
 @pytest.fixture(scope="module")
 def cases():
     """Random rankings of up to 6 items, K, and all of their orders."""
