@@ -238,8 +238,10 @@ def test_the_normaliser_of_ap_at_k_is_the_protocols(arrays, compared, refused):
         make_board([cell("a", 0.5, "ap@10"), cell("a", 0.5, "transfer_accuracy")], settings=settings)
         expected = scores_of(arrays, at=(10,), ap_at_normaliser=normaliser).means["ap@10"]
         assert compared()["score"] == expected
-    message = refused("--metric", "transfer_accuracy")
-    assert "transfer_accuracy does not follow from codes and labels alone" in message
+    message = "transfer_accuracy does not follow from codes and labels alone; metrics that do: "
+    assert refused("--metric", "transfer_accuracy") == f"{message}ap@10"
+    make_board([cell("a", 0.5, "transfer_accuracy")])
+    assert refused("--metric", "transfer_accuracy") == f"{message}none"
 
 
 def test_codes_that_collapsed_and_orders_of_ties_that_decide_are_noted(arrays, compared):
