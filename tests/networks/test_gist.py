@@ -8,7 +8,6 @@ import torch
 from PIL import Image
 
 from networks.gist import Gist, _bilinear
-from tests.tiebench.refusals import refused
 
 
 def noise(*shape, seed=0):
@@ -132,16 +131,3 @@ def test_many_images_give_what_each_gives_alone():
     images = noise(9, 20, 30, 3)
     alone = np.concatenate([gist(images[i : i + 1], size=64) for i in range(9)])
     np.testing.assert_allclose(gist(images, size=64), alone, rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [
-        ({"size": 33}, "size must be even"),
-        ({"size": 16}, "at least blocks, extension and 5"),
-        ({"orientations": ()}, "orientations must be positive"),
-    ],
-)
-def test_parameters_without_a_grid_are_refused(parameters, words):
-    with refused(pattern=words):
-        Gist(**parameters)

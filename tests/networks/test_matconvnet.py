@@ -303,8 +303,6 @@ def test_a_network_of_another_name_or_width_is_refused(written):
         matconvnet.load(path, "vgg_f")
     with refused(pattern=r"norm1' has param \[5 2 0.0001 0.75\]"):
         matconvnet.load(path, "caffe_alexnet", **REDUCED)
-    with refused("channels must be five"):
-        matconvnet.load(path, "vgg_f", channels=(8, 8), width=4)
 
 
 @pytest.mark.parametrize("compress", [False, True])

@@ -185,9 +185,15 @@ WRONG_CALLS = {
     "close option": (("vgg_f",), {"chanels": (8,) * 5}, ["no option 'chanels'", "did you mean 'channels'?"]),
     "far option": (("small",), {"layers": 3}, ["no option 'layers'", "known: width"]),
     "width": (("small",), {"width": 20}, ["multiple of 8", "20"]),
+    "channels": (("vgg_f",), {"channels": (8, 8), "width": 4}, ["channels must be five"]),
     "groups": (("caffe_alexnet",), {"channels": (4, 4, 4, 5, 4)}, ["divisible into groups (1, 2, 1, 2, 2)"]),
     "average": (("vgg_f",), TINY | {"average_image": np.zeros((3, 227, 227))}, ["(3, 224, 224)", "227"]),
     "image size": (("mobilenet_v2_keras",), {"image_size": 100}, ["multiple of 32", "100"]),
+    "no size": (("efficientnet_lite0",), {"image_size": 0}, ["image_size", "must be positive"]),
+    "batch norm": (("efficientnet_lite0",), {"batch_norm": "on"}, ["batch_norm", "not 'on'"]),
+    "odd size": (("gist",), {"size": 33}, ["size must be even"]),
+    "small size": (("gist",), {"size": 16}, ["at least blocks, extension and 5"]),
+    "no orientations": (("gist",), {"orientations": ()}, ["orientations must be positive"]),
     "no torchvision": (("torchvision/resnet18",), {}, ["torchvision", "not installed", torch.__version__]),
 }
 
