@@ -209,11 +209,25 @@ def lines_of_seeds(
     names_beside(axes, table, ends, size, panel)
 
 
-def row_titles(table: Table, methods: Iterable[str], width: float) -> dict[str, str]:
-    """Method -> its title beside a row of a figure `width` inches wide, cut where it takes too much room."""
-    return {
+def row_titles(table: Table, methods: Iterable[str], width: float) -> tuple[dict[str, str], float]:
+    """Method -> its title beside a row of a figure, and the width of the widest in inches.
+
+    width: of the figure; titles are cut where they take too much of it.
+    """
+    titles = {
         method: look.shortened(table.method_title(method), 0.4 * width, look.TEXT_SIZE) for method in methods
     }
+    return titles, max(look.text_width(title, look.TEXT_SIZE) for title in titles.values())
+
+
+def label_rows(axes: Sequence[Axes], columns: int, titles: Sequence[str]) -> None:
+    """Rows of panels, the first above; their titles stand beside the first panel of each line of panels."""
+    for index, panel in enumerate(axes):
+        panel.set_ylim(len(titles) - 0.5, -0.6)
+        panel.grid(visible=False, axis="y")
+        panel.spines["left"].set_visible(False)
+        panel.set_yticks(range(len(titles)), titles if index % columns == 0 else [""] * len(titles))
+        panel.tick_params(axis="y", length=0, pad=4, labelsize=look.TEXT_SIZE)
 
 
 def names_beside(axes: Axes, table: Table, ends: Iterable, size: tuple[float, float], panel: str) -> None:

@@ -11,7 +11,7 @@ from scipy.stats import kendalltau
 
 from reporting.drawing.axes import NothingToDraw, heading, score_axis
 from reporting.drawing.options import DEFAULT, Options
-from reporting.drawing.sheets import PITCH, Section, row_titles, sheet, sheet_width
+from reporting.drawing.sheets import PITCH, Section, label_rows, row_titles, sheet_width, titled_panels
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
 from tiebench import figure_style as look
@@ -71,11 +71,11 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     methods = list(dict.fromkeys(method for of in found.values() for method in of))
     methods.sort(key=lambda method: -first.get(method, {}).get("mean", -1.0))
     width, columns = sheet_width([Section("", min(2, len(found)))], options.width)
-    titles = list(row_titles(table, methods, width).values())
-    left = look.MARGIN + max(look.text_width(title, look.TEXT_SIZE) for title in titles) + 0.08
+    titles, widest = row_titles(table, methods, width)
+    left = look.MARGIN + widest + 0.08
     panel = (width - left - 0.12 - 0.16 * (columns - 1)) / columns
     said = {column: look.wrapped(agreement(of), panel, look.TICK_SIZE) for column, of in found.items()}
-    heads = {column: look.wrapped(_head(table, found, column), panel, look.TEXT_SIZE) for column in found}
+    heads = [look.wrapped(_head(table, found, column), panel, look.TEXT_SIZE) for column in found]
     legend: list[tuple[str, dict[str, Any]]] = [
         ("worst to best", {"color": look.FRONT, "linewidth": 1.4}),
         ("exact mean", MEAN | {"linestyle": "none"}),
@@ -83,26 +83,22 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
         *((WORDS[mark], style | {"linestyle": "none"}) for mark, (_, style) in MARKS.items()),
     ]
     with look.styled():
-        figure, (panels,) = sheet(
+        figure, panels = titled_panels(
             *heading(options, TITLE, LEAD),
-            [Section("", len(found))],
+            heads,
             width=width,
             columns=columns,
             body=PITCH * (len(methods) + 0.6),
             left=left,
-            above=0.09 + 0.14 * max(map(len, heads.values())),
             below=0.26 + 0.13 * max(map(len, said.values())),
-            foot=0.0,
             legend=[("", legend)],
         )
-        for index, (axes, (column, of)) in enumerate(zip(panels, found.items())):
-            axes.set_title("\n".join(heads[column]), size=look.TEXT_SIZE, pad=4, loc="left", color=look.INK)
+        for axes, (column, of) in zip(panels, found.items()):
             _panel(axes, column, of, methods)
-            axes.set_yticks(range(len(methods)), titles if index % columns == 0 else [""] * len(methods))
-            axes.tick_params(axis="y", length=0, pad=4, labelsize=look.TEXT_SIZE)
             axes.set_xlabel(
                 "\n".join(said[column]), size=look.TICK_SIZE, labelpad=3, loc="left", color=look.INK
             )
+        label_rows(panels, columns, list(titles.values()))
     return figure
 
 
@@ -142,10 +138,7 @@ def _panel(axes: Axes, column: tuple, of: Mapping[str, Mapping[str, float]], met
     )
     look.style_axes(axes, ticks, [])
     axes.set_xlim(*limits)
-    axes.set_ylim(len(methods) - 0.5, -0.6)
-    axes.grid(visible=False)
-    axes.grid(axis="x", color=look.GRID, linewidth=0.4)
-    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x", linewidth=0.4)
     for method, scores in of.items():
         row = methods.index(method)
         name = "{}-{}-{}".format(*column) + f"-{method}"

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from reporting.drawing.axes import NothingToDraw, heading
 from reporting.drawing.method_styles import method_style
 from reporting.drawing.options import DEFAULT, Options
-from reporting.drawing.sheets import Section, row_titles, sheet, sheet_width
+from reporting.drawing.sheets import Section, label_rows, row_titles, sheet, sheet_width
 from reporting.statistics.summary import blocks_of, resampled, standing
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
@@ -40,8 +40,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
         raise NothingToDraw(f"table {table.name}: no run has scores of two methods in all columns")
     found = standing(blocks)
     width, columns = sheet_width([Section("", 2)], options.width)
-    titles = list(row_titles(table, (found.methods[place] for place in found.order), width).values())
-    left = look.MARGIN + max(look.text_width(title, look.TEXT_SIZE) for title in titles) + 0.08
+    titles, widest = row_titles(table, (found.methods[place] for place in found.order), width)
     lead = f"{len(titles)} methods, {len(blocks)} tables; lines: 95% intervals over {resampled(blocks)}."
     with look.styled():
         figure, (panels,) = sheet(
@@ -50,7 +49,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
             width=width,
             columns=columns,
             body=ROW * (len(titles) + 0.6),
-            left=left,
+            left=look.MARGIN + widest + 0.08,
             between=BETWEEN,
             above=0.08,
             below=0.36,
@@ -58,7 +57,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
             legend=[("", [("rank in a table", TICK | {"linestyle": "none"})])],
         )
         words = {"rank": "mean rank", "iqm": "IQM of scores (0: lowest, 1: best)"}
-        for index, (axes, name) in enumerate(zip(panels, words)):
+        for axes, name in zip(panels, words):
             room = axes.get_position().width * width + BETWEEN
             fits = look.text_width(words[name], look.TEXT_SIZE) <= room
             label = words[name] if fits else words[name].partition(" (")[0]
@@ -72,8 +71,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
                         said = {"label": block.title, "names": "rank", "values": values}
                         mark = look.Mark(f"table-{block.name}-{method}", method=method, **said)
                         axes.plot([ranks[place]], [row], **TICK, zorder=1.8, gid=mark)
-            axes.set_yticks(range(len(titles)), titles if index % columns == 0 else [""] * len(titles))
-            axes.tick_params(axis="y", length=0, pad=4, labelsize=look.TEXT_SIZE)
+        label_rows(panels, columns, list(titles.values()))
     return figure
 
 
@@ -83,9 +81,6 @@ def _panel(axes: Axes, table: Table, name: str, words: str, methods, order, valu
         low, high = 1.0, float(len(methods))
     look.style_axes(axes, look.ticks_between(low, high, 6, whole=name == "rank"), [])
     axes.set_xlim(low - 0.04 * (high - low), high + 0.04 * (high - low))
-    axes.set_ylim(len(methods) - 0.5, -0.6)
-    axes.grid(visible=False, axis="y")
-    axes.spines["left"].set_visible(False)
     axes.set_xlabel(words, size=look.TEXT_SIZE, labelpad=2)
     axes.set_gid(look.Mark(f"panel-{name}", panel=words, names=f"{words};from;to"))
     for row, place in enumerate(order):

@@ -68,8 +68,8 @@ def _mean_name(metric: str) -> str:
 
 def _draw(table: Table, wanted: list[Group], results: Results, options: Options) -> Figure:
     page = options.width or WIDTH
-    titles = row_titles(table, (method for group in wanted for method in group.methods), page)
-    left = EDGE + max(look.text_width(title, look.TEXT_SIZE) for title in titles.values()) + 0.10
+    titles, widest = row_titles(table, (method for group in wanted for method in group.methods), page)
+    left = EDGE + widest + 0.10
     most = max(1, min(MAX_PANELS, int((page - left - EDGE + GAP) // (PANEL + GAP))))
     lines = [
         (group, group.bits[start : start + most])

@@ -10,7 +10,7 @@ from matplotlib.path import Path
 
 from reporting.drawing.sheets import row_titles
 from reporting.tables.model import Table
-from tiebench.figure_style import INK, SURFACE, TEXT_SIZE, TIE, blank, styled, text_width
+from tiebench.figure_style import INK, SURFACE, TIE, blank, styled, text_width
 
 TITLE = "What a tie is: the nearest items of a few queries"
 CAPTION = (
@@ -61,8 +61,8 @@ def _nothing() -> Figure:
 
 
 def _draw(table: Table, shown: list, gallery: Mapping) -> Figure:
-    titles = row_titles(table, (method for _, _, methods in shown for method in methods), WIDTH)
-    left = EDGE + max(text_width(title, TEXT_SIZE) for title in titles.values()) + 0.12
+    titles, widest = row_titles(table, (method for _, _, methods in shown for method in methods), WIDTH)
+    left = EDGE + widest + 0.12
     count = max(gallery[f"{protocol}/{methods[0]}/neighbours"].shape[1] for protocol, _, methods in shown)
     # The query is set apart, one gap from the first item.
     side = (WIDTH - left - EDGE - APART - GAP * count) / (count + 1)
