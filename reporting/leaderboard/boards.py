@@ -1,7 +1,6 @@
 """Boards of several protocols as one table with its results, for what is printed and drawn of them."""
 
 import functools
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +17,7 @@ from reporting.tables.model import Table, in_order
 from reporting.tables.runs import Results, Run
 from reporting.tables.titles import RANGE
 from tiebench import metrics
-from tiebench.leaderboards import PER_QUERY, PROVENANCE
+from tiebench.leaderboards import PER_QUERY, read_provenance, stems
 from tiebench.messages import did_you_mean
 
 if TYPE_CHECKING:
@@ -49,8 +48,7 @@ class Boards:
     @functools.cached_property
     def titles(self) -> dict[str, str]:
         """Method -> its title, of the boards of the folder."""
-        files = sorted(self.folder.glob(f"*{PROVENANCE}"))
-        every = [json.loads(file.read_text(encoding="utf-8"))["methods"] for file in files]
+        every = [read_provenance(stem, self.folder)["methods"] for stem in stems(self.folder)]
         return {name: of["title"] for methods in every for name, of in methods.items()}
 
     def has(self, protocol: str, part: str) -> bool:

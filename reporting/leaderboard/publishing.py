@@ -3,7 +3,7 @@
 import datetime
 import hashlib
 import platform
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -221,12 +221,13 @@ def _files(
 
 
 def _added(old: leaderboard.Board, rows: pd.DataFrame, runs: list[dict], about: dict) -> tuple:
-    """What the files hold after new rows and runs: of cells that both have, the new ones, in their places."""
+    """What the files hold after new rows and runs: of cells that both have, the new, in the old places."""
     new = set(zip(rows["method"], rows["bits"], strict=True)) - {(UNCODED, bits) for bits in rows["bits"]}
     kept = [(row.method, row.bits) not in new for row in old.tidy.itertuples()]
     rows = pd.concat([old.tidy[kept], rows]).drop_duplicates(CELL, keep="last")
-    places = {cell: place for place, cell in enumerate(_cells(old.tidy))}
-    rows = rows.iloc[np.argsort([places.get(cell, len(places)) for cell in _cells(rows)], kind="stable")]
+    places = {cell: place for place, cell in enumerate(frames.rows_of(old.tidy))}
+    of_rows = [places.get(cell, len(places)) for cell in frames.rows_of(rows)]
+    rows = rows.iloc[np.argsort(of_rows, kind="stable")]
     kept_runs = [run for run in old.runs if (run["method"], run["bits"]) not in new]
     merged = dict(about)
     for key in ("tables", "git_commits", "versions", "devices", "threads", "published"):
@@ -241,10 +242,6 @@ def _added(old: leaderboard.Board, rows: pd.DataFrame, runs: list[dict], about: 
     merged["methods"] = old.about["methods"] | about["methods"]
     merged["seconds"] = round(old.about["seconds"] + about["seconds"], 1)
     return rows, [*kept_runs, *runs], merged
-
-
-def _cells(rows: pd.DataFrame) -> Iterator[tuple]:
-    return rows[CELL].itertuples(index=False, name=None)
 
 
 def _check(protocol: str, parts: Sequence[_Part]) -> None:
