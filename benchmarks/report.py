@@ -12,6 +12,7 @@ import yaml
 from benchmarks import optional_peers
 from benchmarks.timing import interleave
 from reporting.leaderboard.publishing import processor
+from reporting.printed.markdown import markdown_table
 from tiebench.files import write_text
 
 LIBRARIES = ("numpy", "numba", "llvmlite", "scipy", "scikit-learn", "torch")
@@ -56,9 +57,7 @@ class Report:
             raise ValueError("all rows of a table must be equally long")
         if keep:
             self._tables[keep] = {"head": cells[0], "rows": cells[1:]}
-        lines = ["| " + " | ".join(row) + " |" for row in cells]
-        lines.insert(1, "|---|" + "---:|" * (len(head) - 1))
-        self.write("\n".join(lines))
+        self.write(markdown_table(cells[0], cells[1:], len(head) - 1))
 
     def times(self, measurements, base, names=None, work=(None, 0)):
         """Rows of what, seconds, range and ratio to `base`; work: title of a rate, amount of a call."""

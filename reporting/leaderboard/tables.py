@@ -16,7 +16,7 @@ from reporting.leaderboard.settings import as_bits, check_keys, paragraph
 from reporting.leaderboard.trials import Search, searches
 from reporting.printed import legend
 from reporting.printed.cells import Cells, cells
-from reporting.printed.markdown import escape_markdown, note_line
+from reporting.printed.markdown import escape_markdown, markdown_table, note_line
 from reporting.printed.marks import number
 from reporting.tables.model import Table
 from reporting.tables.runs import Results, ScoreCell, whole_deviation, whole_mean
@@ -94,22 +94,22 @@ def render(settings: Mapping, folder: Path, boards: Boards) -> str:
     searched = {column.board for column in columns if column.show == "search"}
     data = _data(table, used, given, {name: searches(boards[name], boards.folder) for name in searched})
     methods = _rows(given, data, boards)
-    # A heading may hold Markdown and HTML, but no end of its cell.
-    lines = [_line("Method", [column.heading.replace("|", "\\|") for column in columns])]
-    lines.append("|:---|" + "---:|" * len(columns))
-    uncoded = [_line(f"*{UNCODED_TITLE}*", [_cell(data, column, UNCODED) for column in columns])]
+    uncoded = [[f"*{UNCODED_TITLE}*", *(_cell(data, column, UNCODED) for column in columns)]]
     uncoded *= any(
         (c.protocol, c.metric, UNCODED, bits) in data.printed.of for c in columns for bits in c.bits
     )
-    lines += uncoded if given["uncoded"] == "first" else []
+    rows = [*uncoded] if given["uncoded"] == "first" else []
     by_rows = given.get("families", not (given.get("methods") or given.get("sort")))
     for family, members in table.by_family(methods) if by_rows else [("", methods)]:
         if family:
-            lines.append(_line(f"*{family_title(family)}*", [""] * len(columns)))
+            rows.append([f"*{family_title(family)}*", *[""] * len(columns)])
         for method in members:
             name = escape_markdown(table.row_title(method))
-            lines.append(_line(name, [_cell(data, column, method) for column in columns]))
-    lines += uncoded if given["uncoded"] == "last" else []
+            rows.append([name, *(_cell(data, column, method) for column in columns)])
+    rows += uncoded if given["uncoded"] == "last" else []
+    # A heading may hold Markdown and HTML, but no end of its cell.
+    heading = ["Method", *(column.heading.replace("|", "\\|") for column in columns)]
+    lines = [markdown_table(heading, rows, len(columns))]
     if given["legend"]:
         files = (f"[{board.protocol}]({boards.link(folder)}{board.protocol}{TIDY})" for board in used)
         words = [*_legend(data, columns), f"[How to read it]({boards.link(folder, GUIDE)})."]
@@ -117,10 +117,6 @@ def render(settings: Mapping, folder: Path, boards: Boards) -> str:
         for note in data.printed.notes:
             lines += ["", note_line(note)]
     return "\n".join(lines)
-
-
-def _line(name: str, cells: Sequence[str]) -> str:
-    return "| " + " | ".join([name, *cells]) + " |"
 
 
 def _blocks(columns: Iterable[Column]) -> list[dict]:

@@ -9,7 +9,7 @@ from reporting.claims.tested import OUTCOMES
 from reporting.leaderboard import TIDY
 from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.settings import check_keys, listed, paragraph, read_yaml
-from reporting.printed.markdown import escape_markdown
+from reporting.printed.markdown import escape_markdown, markdown_table
 
 KEYS = {
     "claims": str,
@@ -65,22 +65,21 @@ def render(settings: Mapping, folder: Path, boards: Boards) -> str:
         raise ValueError(f"no claim of {settings['claims']} is about these rows of {names}")
     side_by_side = "each" in settings
     heads = titles if side_by_side else ["Verdict", "Comparisons"]
-    lines = [f"| {' | '.join(['Claim', *heads])} |", f"|{':---|' * (1 + len(heads))}"]
+    rows = []
     for claim in claims:
         of = [found.get(claim) for found in judged]
         one = next(filter(None, of))
         claimed, of_paper = (escape_markdown(" ".join(one[key].split())) for key in ("claim", "of"))
-        named = f"{claimed} *{of_paper}*"
         whole = [one["verdict"], escape_markdown(one["summary"])]
         cells = [_brief(here) for here in of] if side_by_side else whole
-        lines.append(f"| {' | '.join([named, *cells])} |")
+        rows.append([f"{claimed} *{of_paper}*", *cells])
     words = [f"What [verdicts]({boards.link(folder, 'verdicts.md')}) mean."]
     words += [COUNTS] if side_by_side else []
     if all(one["elsewhere"] for found in judged for one in found.values()):
         words.append(ELSEWHERE)
     links = (f"[{name}]({boards.link(folder)}{name}{TIDY})" for name in protocols)
     words.append(f"Data: {', '.join(links)}.")
-    return "\n".join([*lines, "", paragraph(" ".join(words))])
+    return f"{markdown_table(['Claim', *heads], rows, 0)}\n\n{paragraph(' '.join(words))}"
 
 
 def _brief(one: Mapping | None) -> str:

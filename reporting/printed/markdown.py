@@ -27,18 +27,17 @@ def to_markdown(printed: Cells, digits: int = 3) -> str:
         name, subscript = metric_label(group.metric)
         subscript = f"<sub>{subscript}</sub>" if subscript else ""
         lines += [f"## {escape_markdown(group.title)}, {escape_markdown(name)}{subscript}", ""]
-        lines += ["| Method | " + " | ".join(f"{bits} bits" for bits in group.bits) + " |"]
-        lines += ["|:---|" + "---:|" * len(group.bits)]
-        for family, rows in printed.rows([group], group.methods):
+        rows = []
+        for family, of_family in printed.rows([group], group.methods):
             if family:
-                lines.append(f"| *{family_title(family)}* |" + " |" * len(group.bits))
-            for row in rows:
-                texts = [_cell(cell, digits) for cell in row.cells]
-                lines.append("| " + " | ".join([escape_markdown(row.heading), *texts]) + " |")
+                rows.append([f"*{family_title(family)}*{' |' * len(group.bits)}"])
+            for row in of_family:
+                rows.append([escape_markdown(row.heading), *(_cell(cell, digits) for cell in row.cells)])
         if uncoded := printed.uncoded([group]):
             means = (f"{cell.mean:.{digits}f}" for cell in uncoded.cells if cell)
-            lines.append("| " + " | ".join([f"*{uncoded.heading}*", *means]) + " |")
-        lines.append("")
+            rows.append([f"*{uncoded.heading}*", *means])
+        heading = ["Method", *(f"{bits} bits" for bits in group.bits)]
+        lines += [markdown_table(heading, rows, len(group.bits)), ""]
     lines += [escape_markdown(printed.legend), ""]
     for note in printed.notes:
         lines += [note_line(note), ""]
@@ -77,10 +76,14 @@ def escape_markdown(text: str) -> str:
     return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", text)
 
 
-def markdown_table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of cells that are Markdown; columns of numbers are aligned to the right."""
-    cells = [[*row] for row in rows]
-    sides = [
-        "---:" if all(re.match(r"[−+\d–]|$", text) for text in column) else ":---" for column in zip(*cells)
-    ]
-    return "\n".join(f"| {' | '.join(line)} |" for line in [heading, sides, *cells])
+def markdown_table(heading: Sequence[str], rows: Iterable[Sequence[str]], numbers: int | None = None) -> str:
+    """A table of cells that are Markdown; columns of numbers are aligned to the right.
+
+    numbers: how many columns, the last ones, these are; None: those whose cells all begin as a number does.
+    """
+    rows, texts = list(rows), len(heading) - (numbers or 0)
+    right = [column >= texts for column in range(len(heading))]
+    if numbers is None:
+        right = [all(re.match(r"[−+\d–]|$", text) for text in column) for column in zip(*rows)]
+    first, *others = (f"| {' | '.join(row)} |" for row in (heading, *rows))
+    return "\n".join([first, "|" + "".join("---:|" if one else ":---|" for one in right), *others])

@@ -166,7 +166,7 @@ def test_records_are_what_pages_show(tmp_path):
         "waits": {"head": ["what", "time"], "rows": [["one fit", "2 s"]]},
     }
     page = measured.render({"measured": "growth.yaml", "table": "fit_bits"}, tmp_path)
-    assert page.splitlines()[:3] == [r"| method | a\|b |", "| :--- | ---: |", "| `itq` | 2 |"]
+    assert page.splitlines()[:3] == [r"| method | a\|b |", "|:---|---:|", "| `itq` | 2 |"]
 
 
 def test_every_record_is_of_a_benchmark_that_writes_it():

@@ -25,20 +25,20 @@ def folder(tmp_path):
 def test_a_table_of_one_file_says_where_it_was_measured(folder):
     assert measured.render({"measured": "results/a.yaml", "table": "waits"}, folder).splitlines() == [
         "| what | time |",
-        "| :--- | ---: |",
+        "|:---|---:|",
         "| one a | 3 s |",
         "| `two` | −4 |",
         "",
         "`run a`: one thread; 2026-01-01.",
     ]
     few = measured.render({"measured": "results/a.yaml", "table": "waits", "columns": ["time"]}, folder)
-    assert few.splitlines()[:3] == ["| time |", "| ---: |", "| 3 s |"]
+    assert few.splitlines()[:3] == ["| time |", "|---:|", "| 3 s |"]
 
 
 def test_a_table_of_a_folder_has_the_command_and_the_machine_of_each_row(folder):
     assert measured.render({"measured": "results", "table": "waits"}, folder).splitlines() == [
         "| what | time | command | on |",
-        "| :--- | ---: | :--- | :--- |",
+        "|:---|---:|:---|:---|",
         "| one a | 3 s | `run a` | a |",
         "| `two` | −4 | `run a` | a |",
         "| three | 5 | `make` | b |",

@@ -235,7 +235,7 @@ def test_the_page_says_the_ranks_of_a_set(folder):
     boards = Boards(folder / "leaderboard")
     text = render({"summary": "ranks", "set": "all"}, boards)
     found = summary.standing(summary.blocks_of(*of_folder.read(boards.folder).model("all", boards)))
-    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("|")][2:]
     assert [row[0].strip("| ") for row in rows] == [found.methods[place].upper() for place in found.order]
     assert [row[1].split()[0] for row in rows] == [f"{found.rank[0][place]:.1f}" for place in found.order]
     assert "Without any one of the tables D stays first." in " ".join(text.split())

@@ -6,6 +6,7 @@ python -m workflow.configuration.reference > docs/configuration.md
 import json
 from pathlib import Path
 
+from reporting.printed.markdown import markdown_table
 from workflow.configuration.schema_validation import TYPES
 from workflow.configuration.yaml_reader import read_settings
 
@@ -49,13 +50,13 @@ def page():
 
 
 def _table(schema):
-    rows = ["| key | type | default | description |\n|---|---|---|---|\n"]
+    rows = []
     for key, part, required in _keys(schema, schema):
         default = f"`{json.dumps(part['default'])}`" if "default" in part else ""
         text = _sentence(part["description"]).replace("|", "\\|")
         name = f"**`{key}`**" if required else f"`{key}`"
-        rows.append(f"| {name} | {_type(part, schema)} | {default} | {text} |\n")
-    return "".join(rows)
+        rows.append((name, _type(part, schema), default, text))
+    return markdown_table(("key", "type", "default", "description"), rows, 0) + "\n"
 
 
 def _keys(part, schema, prefix=""):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from methods.base.catalogue import MethodMetadata
+from reporting.printed.markdown import markdown_table
 from reporting.tables.titles import COLLAPSED, EN_DASH
 from workflow.configuration.yaml_reader import read_settings
 from workflow.documentation.leaderboard_models import Protocol
@@ -86,14 +87,7 @@ def _properties(about: MethodMetadata) -> str:
     if about.supervision == "labels":
         rows.append(("Items with several labels", "yes" if about.several_labels else "refused"))
     rows.append(("File", f"[methods/{about.path.name}](../../methods/{about.path.name})"))
-    return "\n".join(["| | |", "|:---|:---|", *(f"| {name} | {value} |" for name, value in rows)])
-
-
-def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: int = 0) -> str:
-    """A table whose last so many columns are numbers."""
-    first, *others = (f"| {' | '.join(row)} |" for row in (head, *rows))
-    sides = "|:---" * (len(head) - numbers) + "|---:" * numbers + "|"
-    return "\n".join([first, sides, *others])
+    return markdown_table(("", ""), rows, 0)
 
 
 def _description(about: MethodMetadata) -> str:
@@ -110,7 +104,7 @@ def _differences(rows: Iterable[tuple[str, str, str]]) -> str:
     found = list(rows)
     if not found:
         return "No difference from the paper is known. [All differences](../differences.md)"
-    table = _markdown(("here", "published", "reason and effect"), found)
+    table = markdown_table(("here", "published", "reason and effect"), found, 0)
     return f"{table}\n\n[All differences](../differences.md)"
 
 
@@ -142,6 +136,7 @@ def _changed(about, name, settings):
 def _table(about, names, settings):
     space: dict[str, Any] = {**about.common_space, **about.space}
     chosen = settings.get("defaults") or {}
+    heading = ("hyper-parameter", "type", "default", "setting", "a search chooses from")
     rows = [
         (
             f"`{name}`",
@@ -152,7 +147,7 @@ def _table(about, names, settings):
         )
         for name in names
     ]
-    return _markdown(("hyper-parameter", "type", "default", "setting", "a search chooses from"), rows)
+    return markdown_table(heading, rows, 0)
 
 
 def _choices(choices):
@@ -169,7 +164,7 @@ def _variants(variants: Mapping[str, Mapping]) -> list[str]:
     for name, entry in variants.items():
         set_ = ", ".join(f"`{key}: {value!r}`" for key, value in (entry.get("defaults") or {}).items())
         rows.append((f"`{name}`", entry.get("title", name), set_, entry.get("source", "")))
-    table = _markdown(("variant", "title", "settings", "source"), rows)
+    table = markdown_table(("variant", "title", "settings", "source"), rows, 0)
     return ["## Variants", "The same class with other settings, as rows of their own.", table]
 
 
@@ -204,7 +199,7 @@ def _rows(about, variants, protocols):
         "nor do rows whose settings were not searched alike, as those of the digits: see "
         "[results](../results.md)."
     )
-    return f"{_markdown(head, rows, numbers=5)}\n\n{note}"
+    return f"{markdown_table(head, rows, numbers=5)}\n\n{note}"
 
 
 def _mean(row):
