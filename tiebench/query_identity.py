@@ -33,8 +33,9 @@ def describe(
     with one label each are classes. Raises ValueError unless all that is given of a part has one length.
     """
     found: dict = {}
-    for given in (labels, items):
-        for part, values in (given or {}).items():
+    items = {part: rows_of(rows, f"{part}_items") for part, rows in (items or {}).items()}
+    for given in (labels or {}, items):
+        for part, values in given.items():
             name = "queries" if part == "query" else part
             if found.setdefault(name, len(values)) != len(values):
                 raise ValueError(f"{found[name]} {name} labels, but {len(values)} row numbers")
@@ -43,9 +44,7 @@ def describe(
             raise ValueError(f"there are no labels of {lacking[0]}")
         for part, plain, counts in zip(PARTS, *_plain_labels(*(labels[part] for part in PARTS))):
             found |= {f"{part}_labels": _digest(plain), f"{part}_counts": counts.tolist()}
-    for part, rows in (items or {}).items():
-        found[f"{part}_items"] = _digest(rows_of(rows, f"{part}_items"))
-    return found
+    return found | {f"{part}_items": _digest(rows) for part, rows in items.items()}
 
 
 def check(mine: Mapping, recorded: Mapping, whose: str) -> list[str]:

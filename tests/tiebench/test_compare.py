@@ -315,9 +315,14 @@ def test_another_split_is_refused_with_its_numbers(known, refused):
     np.savez("split.npz", query=ROWS["query"] + 1, database=ROWS["database"])
     assert "split.npz: query_items are not `query`" in refused("--split", "split.npz")
     np.savez("split.npz", query=ROWS["query"], database=ROWS["database"][:-1])
-    assert "codes.npz has 300 database codes, split.npz has 299" in refused("--split", "split.npz")
+    wrong = "split.npz has 299 rows of `database`, the codes are of 300"
+    assert wrong in refused("--split", "split.npz")
     np.savez("split.npz", query=ROWS["query"])
-    assert "split.npz lacks database" in refused("--split", "split.npz")
+    assert "split.npz lacks `database`" in refused("--split", "split.npz")
+    np.savez("split.npz", query=np.array(3), database=ROWS["database"])
+    assert "split.npz: query must be row numbers (m,)" in refused("--split", "split.npz")
+    np.savez("codes.npz", **known | {"query_items": np.array(3)})
+    assert "codes.npz: query_items must be row numbers (m,)" in refused()
 
 
 def test_a_leaderboard_that_records_no_queries_is_used_and_the_codes_are_not_vouched_for(arrays, compared):

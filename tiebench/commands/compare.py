@@ -10,8 +10,8 @@ import numpy as np
 
 from tiebench.command_line import Parser, Reads, Writes, names, word
 from tiebench.commands import CODES, add_threads, print_text
-from tiebench.commands.score import add_labels, check_naming
-from tiebench.files import naming_values, read_npz
+from tiebench.commands.score import PARTS, add_labels, check_naming, rows_of
+from tiebench.files import naming_values
 
 if TYPE_CHECKING:  # loading the kernels takes time, and `tiebench --help` counts nothing
     from tiebench.comparison import Comparison
@@ -38,7 +38,7 @@ The exit status is 0 whatever the verdicts are, and 1 if the codes are not of
 the protocol's queries and database.
 """
 OUT_OF_MEMORY = "not enough memory"
-ITEMS = {"query": "query_items", "database": "database_items"}
+ITEMS = {part: f"{part}_items" for part in PARTS}
 FIGURES = (".png", ".pdf", ".svg")
 
 
@@ -173,18 +173,13 @@ def _check_split(options, board, labels, items):
     """What a split file shows to be the protocol's. Raises ValueError for another split."""
     from tiebench.query_identity import check, describe
 
-    split = read_npz(options.split, tuple(ITEMS))
-    missing = [part for part in ITEMS if part not in split]
-    if missing:
-        raise ValueError(f"{options.split} lacks {' and '.join(missing)}: row numbers, as in split.npz")
-    for part, name in ITEMS.items():
-        if len(split[part]) != len(labels[part]):
-            sizes = (
-                f"{len(labels[part]):,} {part} codes, {options.split} has {len(split[part]):,} row numbers"
+    rows = rows_of(options.split, None, {part: len(of_part) for part, of_part in labels.items()})
+    split = {part: rows[name] for part, name in ITEMS.items()}
+    for part, its in items.items():
+        if not np.array_equal(its, split[part]):
+            raise ValueError(
+                f"{options.file}: {ITEMS[part]} are not `{part}` of {options.split}, in its order"
             )
-            raise ValueError(f"{options.file} has {sizes}")
-        if part in items and not np.array_equal(items[part], split[part]):
-            raise ValueError(f"{options.file}: {name} are not `{part}` of {options.split}, in its order")
     with naming_values(options.split):
         return check(describe(items=split), board.identity, f"protocol {board.protocol}")
 

@@ -9,7 +9,15 @@ import numpy as np
 from tiebench import files
 from tiebench.command_line import Parser, Writes, word
 from tiebench.commands import CODES, positive, print_text, radius
-from tiebench.commands.score import NEEDED, add_naming, check_naming, read_arrays, read_bits, rows_of
+from tiebench.commands.score import (
+    PARTS,
+    add_naming,
+    check_naming,
+    of_both_parts,
+    read_arrays,
+    read_bits,
+    rows_of,
+)
 
 HELP = "write the codes of a file for FAISS, PostgreSQL, TREC tools or ranx"
 DESCRIPTION = """\
@@ -36,7 +44,6 @@ listed, K in all.
   tiebench score-run run.txt qrels.txt --measures ap,ndcg --gains exponential
 """
 FORMS = ("faiss", "sql", "trec", "ranx")
-PARTS = ("query", "database")
 OPTIONAL = tuple(f"{part}_{kind}" for kind in ("labels", "ids", "items") for part in PARTS)
 
 
@@ -63,29 +70,19 @@ def read_named(file: str, split: str | None = None, labels: str | None = None) -
     from tiebench.search.export import check_ids
     from tiebench.values import labels as labels_of
 
-    arrays = read_arrays(file, NEEDED[:2], optional=OPTIONAL)
+    arrays = read_arrays(file, PARTS, optional=OPTIONAL)
     if split is not None:
         arrays |= rows_of(split, labels, {part: len(arrays[part]) for part in PARTS})
     query, database = (arrays[part] for part in PARTS)
     with files.naming_values(file):
         check_shapes(query, database, *(arrays.get(f"{part}_labels") for part in PARTS))
         codes = packed_codes(query, database, read_bits(arrays))
-        given = {
-            kind: [arrays.get(f"{part}_{kind}") for part in PARTS] for kind in ("labels", "ids", "items")
-        }
-        for kind, both in given.items():
-            if sum(one is None for one in both) == 1:
-                lacking = PARTS[both[0] is not None]
-                raise ValueError(f"it lacks {lacking}_{kind}: give both parts, or none")
-        named_by = next((kind for kind in ("ids", "items") if given[kind][0] is not None), "rows")
-        names = given.get(named_by, (None, None))
-        ids = {
-            part: check_ids(its, len(arrays[part]), f"{part}_{named_by}") for part, its in zip(PARTS, names)
-        }
-        found = None
-        if given["labels"][0] is not None:
-            found = {part: labels_of(arrays[f"{part}_labels"], f"{part}_labels") for part in PARTS}
-    return NamedCodes(*codes, ids, found, named_by)
+        given = {kind: of_both_parts(arrays, kind) for kind in ("labels", "ids", "items")}
+        named_by = next((kind for kind in ("ids", "items") if given[kind]), "rows")
+        names = given.get(named_by, {})
+        ids = {part: check_ids(names.get(part), len(arrays[part]), f"{part}_{named_by}") for part in PARTS}
+        found = {part: labels_of(its, f"{part}_labels") for part, its in given["labels"].items()}
+    return NamedCodes(*codes, ids, found or None, named_by)
 
 
 def add_arguments(parser: Parser) -> None:

@@ -45,7 +45,8 @@ jobs, and scored from all of them; the scores are the same to the last bit:
 """
 EPILOG = textwrap.fill(f"metrics: {', '.join(METRICS)}; `tiebench metrics` describes them", 78)
 OUT_OF_MEMORY = "not enough memory: see --part"
-NEEDED = ("query", "database", "query_labels", "database_labels")
+PARTS = ("query", "database")
+NEEDED = (*PARTS, "query_labels", "database_labels")
 _SAVE_AS_NPZ = (
     "save the arrays first: numpy.savez('codes.npz', query=..., database=..., query_labels=..., "
     "database_labels=...)"
@@ -84,6 +85,15 @@ def read_arrays(
     return arrays
 
 
+def of_both_parts(arrays: Mapping[str, np.ndarray], kind: str) -> dict[str, np.ndarray]:
+    """Part -> its array `<part>_<kind>`, {} without. Raises ValueError where one part alone has it."""
+    found = {part: arrays[name] for part in PARTS if (name := f"{part}_{kind}") in arrays}
+    if len(found) == 1:
+        (lacking,) = set(PARTS) - set(found)
+        raise ValueError(f"it lacks {lacking}_{kind}: give both parts, or none")
+    return found
+
+
 def _is_other_format(file):
     """Whether a file is of another kind than .npz by its name, or an archive that torch.save wrote."""
     if Path(file).suffix.lower() in (".npz", ""):
@@ -109,8 +119,8 @@ def read_labelled(options: argparse.Namespace, optional: Sequence[str] = ()) -> 
     if options.labels is None:
         hint = "; --split and --labels give labels by rows of a dataset, as of runs of the suite"
         return read_arrays(options.file, optional=optional, hint=hint)
-    arrays = read_arrays(options.file, NEEDED[:2], optional)
-    return arrays | rows_of(options.split, options.labels, {part: len(arrays[part]) for part in NEEDED[:2]})
+    arrays = read_arrays(options.file, PARTS, optional)
+    return arrays | rows_of(options.split, options.labels, {part: len(arrays[part]) for part in PARTS})
 
 
 def rows_of(split: str, labels: str | None, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:

@@ -7,8 +7,8 @@ import numpy as np
 
 from tiebench.command_line import Parser
 from tiebench.commands import CODES, positive, print_lines, radius
-from tiebench.commands.export import PARTS, check_reach, read_named
-from tiebench.commands.score import add_naming, read_arrays, read_bits
+from tiebench.commands.export import check_reach, read_named
+from tiebench.commands.score import PARTS, add_naming, read_arrays, read_bits
 from tiebench.files import naming_values
 from tiebench.messages import printable
 

@@ -7,7 +7,8 @@ import numpy as np
 from methods.base import TRAINING_SET
 from methods.base.catalogue import MethodMetadata
 from tiebench.codes.inputs import check_shapes, packed_codes
-from tiebench.commands.score import read_arrays, read_bits
+from tiebench.commands.score import PARTS, of_both_parts, read_arrays, read_bits
+from tiebench.files import naming_values
 from tiebench.messages import printable
 from tiebench.query_identity import check, describe
 from tiebench.values import ids as read_ids
@@ -16,7 +17,6 @@ from tiebench.values import rows as row_numbers
 from workflow.configuration.source_checks import stamp
 
 FAMILY = "external"
-PARTS = ("query", "database")
 KINDS = ("labels", "items", "ids")
 
 
@@ -77,22 +77,13 @@ def read(file, bits, split, labels=None, ids=None, whose="the protocol"):
     Raises ValueError, one line that names the file, where the codes are of other items, or nothing tells
     which items they are of.
     """
-    needed = ("query", "database")
-    arrays = read_arrays(file, needed, [f"{part}_{kind}" for part in PARTS for kind in KINDS])
-    try:
+    arrays = read_arrays(file, PARTS, [f"{part}_{kind}" for part in PARTS for kind in KINDS])
+    with naming_values(file):
         return _checked(arrays, bits, split, labels, ids, whose)
-    except ValueError as error:
-        raise ValueError(f"{file}: {error}") from error
 
 
 def _checked(arrays, bits, split, labels, ids, whose):
-    given = {}
-    for kind in KINDS:
-        found = {part: arrays[name] for part in PARTS if (name := f"{part}_{kind}") in arrays}
-        if len(found) == 1:
-            (part,) = set(PARTS) - set(found)
-            raise ValueError(f"it lacks {part}_{kind}: give both parts, or none")
-        given[kind] = found
+    given = {kind: of_both_parts(arrays, kind) for kind in KINDS}
     check_shapes(arrays["query"], arrays["database"])
     codes = packed_codes(arrays["query"], arrays["database"], read_bits(arrays))
     if codes[2] != bits:
