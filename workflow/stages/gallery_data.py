@@ -6,6 +6,7 @@ import numpy as np
 from PIL import Image
 
 from tiebench.files import read_npz, reading_result
+from tiebench.search.neighbours import nearest
 from workflow.stages.protocol_data import ProtocolData
 
 NEIGHBOURS = 12
@@ -45,24 +46,19 @@ def collect(cells, dataset_of, settings_of, seed, queries):
                 query, database = codes["query"], codes["database"]
             if not len(query):  # the run was refused, or its loss was not finite
                 continue
-            distances = _distances(query[chosen], database)
             found[f"{protocol}/run"] = np.array([bits, seed])
-            nearest = np.argsort(distances, axis=1, kind="stable")[:, :NEIGHBOURS]
-            near = np.take_along_axis(distances, nearest, axis=1)
-            tied = [np.bincount(row, minlength=bits + 1)[some] for row, some in zip(distances, near)]
+            near = list(nearest(query[chosen], database, bits, NEIGHBOURS, whole_ties=True))
+            rows = np.stack([one.items[:NEIGHBOURS] for one in near])
+            distances = [one.distances[:NEIGHBOURS] for one in near]
+            tied = [np.bincount(one.distances)[shown] for one, shown in zip(near, distances)]
             found |= {
-                f"{protocol}/{method}/neighbours": np.stack([place(split.database[row]) for row in nearest]),
-                f"{protocol}/{method}/distances": near,
-                f"{protocol}/{method}/relevant": np.take_along_axis(affinity, nearest, axis=1) > 0,
+                f"{protocol}/{method}/neighbours": np.stack([place(split.database[row]) for row in rows]),
+                f"{protocol}/{method}/distances": np.stack(distances),
+                f"{protocol}/{method}/relevant": np.take_along_axis(affinity, rows, axis=1) > 0,
                 f"{protocol}/{method}/tied": np.stack(tied),
             }
         found[f"{protocol}/pictures"] = _thumbnails(opened.items, list(seen), settings["picture"])
     return found
-
-
-def _distances(query, database):
-    """Hamming distances of packed codes, int64 (G, N)."""
-    return np.stack([np.bitwise_count(code ^ database).sum(axis=1, dtype=np.int64) for code in query])
 
 
 def _thumbnails(items, rows, shape):
