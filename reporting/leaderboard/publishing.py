@@ -20,6 +20,7 @@ from reporting.tables.model import Filled, Group, Style, Table
 from reporting.tables.runs import Results, Run, other_fingerprint
 from reporting.tables.titles import UNCODED
 from tiebench import metrics
+from tiebench.comparison import base_metric
 from tiebench.files import replaced, write_json
 from tiebench.leaderboards import PROVENANCE, TIDY
 from tiebench.messages import joined
@@ -186,7 +187,7 @@ def _more_groups(groups: Sequence[Group], results: Results) -> tuple[Group, ...]
 
 def _is_shown(name: str, own: str) -> bool:
     """Whether a score has rows in the tidy file besides those of a table whose block has the metric `own`."""
-    base = name.removesuffix("_min").removesuffix("_max")
+    base = base_metric(name)
     try:
         entry = metrics.resolve(base)[0].name
     except ValueError:  # a count, say of queries

@@ -10,6 +10,7 @@ from reporting.leaderboard.summary import plan_of
 from reporting.printed.marks import interval, number
 from reporting.statistics import summary
 from reporting.statistics.samples import sample
+from tiebench.comparison import base_metric
 from tiebench.messages import did_you_mean
 from tiebench.paired import difference
 
@@ -37,7 +38,7 @@ def render(words: str, now: str, boards: Boards) -> str:
 def _means(boards: Boards, protocol: str, metric: str, bits: str) -> dict[str, float]:
     """Mean of each method."""
     length, board = _length(bits), boards[protocol]
-    boards.check(protocol, metric.removesuffix("_min").removesuffix("_max"), [length])
+    boards.check(protocol, base_metric(metric), [length])
     asked = protocol, metric, str(length)
     cells = (cell for cell in board.cells if (cell["protocol"], cell["metric"], cell["bits"]) == asked)
     return {cell["method"]: float(cell["mean"]) for cell in cells if cell["mean"]}

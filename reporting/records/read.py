@@ -13,12 +13,12 @@ from reporting.records.folds import merged_means, merged_run
 from reporting.records.items import Queries
 from reporting.tables.model import Table, claimed_metrics
 from reporting.tables.runs import KEY, Results, Run, RunCell, other_fingerprint
-from reporting.tables.titles import LEADERBOARD
+from reporting.tables.titles import LEADERBOARD, RANGE
 from tiebench.files import read_json, read_lines, read_result_npz, reading_result
 from tiebench.messages import did_you_mean
 
 RUN_COLUMNS = ("table", "protocol", "metric", "method", "bits", "seed")
-SCORE_COLUMNS, ENDS = ("score", "min", "max"), ("", "_min", "_max")
+SCORE_COLUMNS, ENDS = ("score", "min", "max"), ("", *RANGE)
 NUMBERS = (*SCORE_COLUMNS, "seconds", "memory")
 
 
