@@ -114,9 +114,10 @@ assert figures.applicable(table)
         ("import tiebench.scoring, tiebench.__main__", {"torch", "pandas", "matplotlib"}),
         ("import tiebench.metrics", {"numba"}),
         ("import workflow.configuration.merged", {"torch", "pandas", "matplotlib"}),
+        ("import reporting.tables.model", {"numpy"}),
         (APPLICABLE, {"matplotlib", "pandas", "scipy"}),
     ],
-    ids=["scoring", "metrics", "configuration", "applicable figures"],
+    ids=["scoring", "metrics", "configuration", "tables", "applicable figures"],
 )
 def test_what_is_often_loaded_loads_nothing_that_is_slow(program, slow):
     command = [sys.executable, "-c", f"{program}\nimport sys; print(*sys.modules)"]

@@ -103,11 +103,6 @@ def metric_text(metric: str) -> dict:
     return {"text": rf"$\mathregular{{{text}_{{{subscript}}}}}$", "parse_math": True}
 
 
-def metric_name(metric: str) -> str:
-    """Name of a metric in plain text: "AP_T", "NDCG_T", "Recall@100"."""
-    return "_".join(filter(None, label(metric)))
-
-
 class Mark(str):
     """The gid of an artist, and what an SVG file says of it besides: an attribute data-<name> for each.
 

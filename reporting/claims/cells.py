@@ -6,9 +6,9 @@ from typing import Any
 from reporting.statistics.samples import sample
 from reporting.tables.model import Table
 from reporting.tables.runs import Results, ScoreCell, collapsed_runs
+from reporting.tables.titles import metric_title
 from tiebench.leaderboards import rate_words
 from tiebench.messages import joined
-from tiebench.metrics import label
 from tiebench.paired import Scores
 
 
@@ -98,7 +98,7 @@ class ClaimCells:
     def place(self, protocol: str, metric: str | None = None, bits: int | None = None) -> str:
         """A cell's column in words."""
         words = [self.table.protocol_title(protocol)]
-        words += [] if metric is None else [metric_words(metric)]
+        words += [] if metric is None else [metric_title(metric)]
         return ", ".join(words + ([] if bits is None else [f"{bits} bits"]))
 
 
@@ -108,8 +108,3 @@ def _measure(metric: str) -> str:
 
 def as_list(value: Any) -> list:
     return list(value) if isinstance(value, list | tuple) else [value]
-
-
-def metric_words(metric: str) -> str:
-    text, subscript = label(metric)
-    return f"{text}_{subscript}" if subscript else text

@@ -3,9 +3,10 @@
 import itertools
 from collections.abc import Mapping, Sequence
 
-from reporting.claims.cells import ClaimCells, as_list, metric_words
+from reporting.claims.cells import ClaimCells, as_list
 from reporting.claims.tested import Comparison, Side, decide
 from reporting.tables.runs import RunCell, ScoreCell
+from reporting.tables.titles import metric_title
 from tiebench.messages import joined
 
 # Cells of a side, with their weights.
@@ -98,7 +99,7 @@ def _run(cell: ScoreCell) -> RunCell:
 
 def _parts(cells: ClaimCells, cell: ScoreCell) -> list[str]:
     protocol, metric, method, bits = cell
-    return [cells.title(method), cells.place(protocol), metric_words(metric), f"{bits} bits"]
+    return [cells.title(method), cells.place(protocol), metric_title(metric), f"{bits} bits"]
 
 
 def larger_gain_at_short_codes(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:

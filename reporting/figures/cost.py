@@ -25,6 +25,7 @@ from reporting.drawing.sheets import Section, label_axes, sheet
 from reporting.records.training_logs import number
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results, Run
+from reporting.tables.titles import metric_title
 from tiebench import figure_style as look
 from tiebench.messages import did_you_mean
 from tiebench.metrics import resolve
@@ -173,7 +174,7 @@ def _panel(
 ) -> None:
     """every: whether all points have names, else, if there are names, those of the front."""
     name, protocol = f"{part}-{group.protocol}-{group.metric}", group.protocol
-    said = f"bits;{_axis(part)};{look.metric_name(group.metric)}"
+    said = f"bits;{_axis(part)};{metric_title(group.metric)}"
     axes.set_gid(look.Mark(f"panel-{name}", panel=group.title, names=said))
     limits, ticks = scale
     axes.set_ylim(*limits)

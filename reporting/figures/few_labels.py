@@ -7,6 +7,7 @@ from reporting.drawing.options import DEFAULT, Options
 from reporting.drawing.sheets import label_axes, lines_of_seeds, named_panels
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
+from reporting.tables.titles import metric_title
 from tiebench import figure_style as look
 
 TITLE = "Few labels"
@@ -61,7 +62,7 @@ def _panel(axes, table: Table, column, lines, sizes, scale, size) -> None:
     look.style_axes(axes, sizes, ticks)
     axes.grid(visible=False, axis="x")
     label_axes([axes], 1, "training items per class", look.metric_text(metric))
-    names = f"training items per class;{look.metric_name(metric)};lowest seed;highest seed"
+    names = f"training items per class;{metric_title(metric)};lowest seed;highest seed"
     panel = f"{metric}-{bits}"
     axes.set_gid(look.Mark(f"panel-{panel}", bits=bits, panel=f"{bits} bits", names=names))
     lines_of_seeds(axes, table, panel, lines, {of: of for of in sizes}, size)

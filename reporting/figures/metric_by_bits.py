@@ -12,7 +12,7 @@ from reporting.drawing.options import DEFAULT, Options
 from reporting.drawing.sheets import beside_names, label_axes, lines_of_seeds, named_panels
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
-from reporting.tables.titles import BOUND, family_title
+from reporting.tables.titles import BOUND, family_title, metric_title
 from tiebench import figure_style as look
 
 TITLE = "Score by code length"
@@ -120,7 +120,7 @@ def _panel(
     axes.grid(visible=False, axis="x")
     label_axes([axes], 1, "bits", look.metric_text(group.metric))
     panel = f"{group.protocol}-{group.metric}"
-    names = f"bits;{look.metric_name(group.metric)};lowest seed;highest seed"
+    names = f"bits;{metric_title(group.metric)};lowest seed;highest seed"
     # Panels of one block have other methods.
     axes.set_gid(look.Mark(f"panel-{panel}-{next(iter(scores))}", panel=group.title, names=names))
     lines_of_seeds(axes, table, panel, scores, {bits: place for place, bits in enumerate(lengths)}, size)

@@ -14,6 +14,7 @@ from reporting.drawing.sheets import Section, label_axes, sheet_width, titled_pa
 from reporting.records.training_logs import number
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
+from reporting.tables.titles import metric_title
 from tiebench import figure_style as look
 from tiebench.metrics import ranking_of
 
@@ -101,7 +102,7 @@ def _panel(axes: Axes, table: Table, results: Results, group: Group, curves: Map
     axes.set_xticklabels([look.tick_text(size) for size in sizes])
     axes.grid(visible=False, axis="x")
     label_axes([axes], 1, "bytes of an item", look.metric_text(group.metric))
-    said = f"bits;{look.metric_name(group.metric)};worst order;best order"
+    said = f"bits;{metric_title(group.metric)};worst order;best order"
     axes.set_gid(look.Mark(f"panel-{group.protocol}-{group.metric}", panel=group.title, names=said))
     if level is not None:
         name = f"floats-{group.protocol}-{group.metric}"

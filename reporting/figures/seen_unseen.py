@@ -13,7 +13,7 @@ from reporting.drawing.options import DEFAULT, Options
 from reporting.drawing.sheets import label_axes, named_panels, names_beside
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
-from reporting.tables.titles import UNCODED, UNCODED_TITLE
+from reporting.tables.titles import UNCODED, UNCODED_TITLE, metric_title
 from tiebench import figure_style as look
 
 TITLE = "Seen against unseen classes"
@@ -119,7 +119,7 @@ def _panel(axes: Axes, table: Table, entry: tuple, lines: Mapping, scale: list, 
     )
     label.set_parse_math(metric.get("parse_math", False))
     name = f"{unseen.protocol}-{unseen.metric}-{bits}"
-    said = look.metric_name(unseen.metric)
+    said = metric_title(unseen.metric)
     names = f"{said}, seen classes;{said}, unseen classes"
     axes.set_gid(look.Mark(f"panel-{name}", bits=bits, panel=f"{unseen.title}, {bits} bits", names=names))
     for marked, (x, y) in lines.items():

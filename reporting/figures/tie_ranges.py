@@ -12,7 +12,7 @@ from reporting.drawing.sheets import row_titles
 from reporting.figures import has_range
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
-from reporting.tables.titles import EN_DASH
+from reporting.tables.titles import EN_DASH, metric_title
 from tiebench import figure_style as look
 from tiebench.metrics import label
 
@@ -79,7 +79,7 @@ def _draw(table: Table, wanted: list[Group], results: Results, options: Options)
     # Titles of the blocks get lines of their own where there are several, or one too long for the first line.
     many = len({(group.protocol, group.metric) for group in wanted}) > 1 or len(wanted[0].title) > 24
     of = dict.fromkeys(group.metric for group in wanted)
-    means, exact = ("scores", "scores") if len(of) > 1 else (_mean_name(*of), look.metric_name(*of))
+    means, exact = ("scores", "scores") if len(of) > 1 else (_mean_name(*of), metric_title(*of))
     title, lead = heading(
         options,
         f"How far the order of tied items alone can move {means}"
@@ -102,7 +102,7 @@ def _draw(table: Table, wanted: list[Group], results: Results, options: Options)
             figure.text(
                 EDGE / page,
                 1 - (top + 0.07) / height,
-                f"{group.title}, {look.metric_name(group.metric)}" if len(of) > 1 else group.title,
+                f"{group.title}, {metric_title(group.metric)}" if len(of) > 1 else group.title,
                 size=9,
                 weight="bold",
                 va="top",
@@ -167,9 +167,7 @@ def _panel(
     axes.set_title(f"{bits} bits", size=8.5, pad=3, loc="left", color=look.INK)
     block = group.protocol if group.metric == "ap" else f"{group.protocol}-{group.metric}"
     panel = f"{block}-{bits}"
-    names = (
-        f"{look.metric_name(group.metric)};{_mean_name(group.metric)} in the worst order;in the best order"
-    )
+    names = f"{metric_title(group.metric)};{_mean_name(group.metric)} in the worst order;in the best order"
     axes.set_gid(look.Mark(f"panel-{panel}", bits=bits, panel=f"{group.title}, {bits} bits", names=names))
     for row, (method, tick) in enumerate(zip(group.methods, axes.get_yticklabels())):
         tick.set_gid(look.Mark(f"name-{panel}-{method}", method=method))

@@ -8,9 +8,9 @@ from reporting.leaderboard import Board
 from reporting.leaderboard.boards import Boards, fold_title
 from reporting.leaderboard.settings import as_bits, check_keys
 from reporting.printed.health import PRINTED
+from reporting.printed.markdown import metric_name
 from reporting.tables.titles import EN_DASH
 from tiebench.messages import did_you_mean
-from tiebench.metrics import label
 
 
 class Shown(NamedTuple):
@@ -172,9 +172,3 @@ def _heading(entry: Mapping, board: Board, protocol: str, kinds: Iterable[tuple[
 def _of(entry: Mapping) -> tuple[str, int]:
     """Heading and decimals of what a column's `of` names."""
     return OF[entry["show"]].get(entry["of"], (entry["of"].replace("_", " "), 1))
-
-
-def metric_name(metric: str) -> str:
-    """The display name of a metric in Markdown."""
-    name, subscript = label(metric)
-    return f"{name}<sub>{subscript}</sub>" if subscript else name

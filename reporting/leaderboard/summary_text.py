@@ -10,7 +10,7 @@ from reporting.leaderboard.summary import EVERY, ORDERS, Plan, plan_of
 from reporting.printed.markdown import escape_markdown, markdown_table
 from reporting.printed.marks import interval, number
 from reporting.statistics import summary
-from tiebench.figure_style import metric_name
+from reporting.tables.titles import metric_title
 from tiebench.messages import did_you_mean, joined
 
 KEYS = {"summary": str, "set": str}
@@ -37,7 +37,7 @@ def _tables(plan: Plan, boards: Boards) -> str:
     for protocol, block in ((name, plan.block(name, boards)) for name in plan.tables(EVERY)):
         varied = (of["differs"] for of in plan.said.get("variants", {}).values() if of["of"] == protocol)
         sets = (of["title"] for of in plan.said["sets"].values() if protocol in of["tables"])
-        bits, metric = ", ".join(map(str, block["bits"])), metric_name(block["metric"])
+        bits, metric = ", ".join(map(str, block["bits"])), metric_title(block["metric"])
         rows.append([boards[protocol].about["title"], metric, bits, "; ".join(sets), "; ".join(varied)])
     return _markdown(["Table", "Metric", "Bits", "Sets", "Variants, which do not count"], rows)
 

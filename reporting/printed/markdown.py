@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from reporting.printed.cells import Cell, Cells
 from reporting.printed.marks import Note, as_published
 from reporting.tables.titles import EN_DASH, family_title
-from tiebench.metrics import label as metric_label
+from tiebench.metrics import label
 
 
 def to_markdown(printed: Cells, digits: int = 3) -> str:
@@ -24,9 +24,7 @@ def to_markdown(printed: Cells, digits: int = 3) -> str:
     if table.description:
         lines += [escape_markdown(" ".join(table.description.split())), ""]
     for group in table.groups:
-        name, subscript = metric_label(group.metric)
-        subscript = f"<sub>{subscript}</sub>" if subscript else ""
-        lines += [f"## {escape_markdown(group.title)}, {escape_markdown(name)}{subscript}", ""]
+        lines += [f"## {escape_markdown(group.title)}, {metric_name(group.metric)}", ""]
         rows = []
         for family, of_family in printed.rows([group], group.methods):
             if family:
@@ -69,6 +67,12 @@ def claims_to_markdown(judged: Iterable[Mapping]) -> str:
         claim = f"{said['claim']} *{said['of']}*{elsewhere}"
         lines.append(f"- **{judgement['verdict']}**: {claim} {EN_DASH} {said['summary']}")
     return "\n".join(["", "## Claims", "", *lines]) + "\n" if lines else ""
+
+
+def metric_name(metric: str) -> str:
+    """The display name of a metric."""
+    name, subscript = label(metric)
+    return escape_markdown(name) + (f"<sub>{subscript}</sub>" if subscript else "")
 
 
 def escape_markdown(text: str) -> str:

@@ -1,4 +1,4 @@
-"""How families of methods, bounds and other rows are written for people.
+"""How metrics, families of methods, bounds and other rows are written for people.
 
 Titles of methods and protocols come with a table (`reporting.tables.model`): reporting itself knows none of
 them.
@@ -37,6 +37,13 @@ LEADERBOARD = "leaderboard"
 
 # What the names of the ends of ranges over tie orders end in: they are no scores of their own.
 RANGE = ("_min", "_max")
+
+
+def metric_title(metric: str) -> str:
+    """A metric in plain text: "AP_T", "NDCG_T", "Recall@100"."""
+    from tiebench.metrics import label  # here: runs are read where nothing has loaded NumPy
+
+    return "_".join(filter(None, label(metric)))
 
 
 def family_title(family: str) -> str:
