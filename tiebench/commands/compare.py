@@ -10,8 +10,9 @@ import numpy as np
 
 from tiebench.command_line import Parser, Reads, Writes, names, word
 from tiebench.commands import CODES, add_threads, print_text
-from tiebench.commands.score import PARTS, add_labels, check_naming, rows_of
+from tiebench.commands.score import add_labels, check_naming, rows_of
 from tiebench.files import naming_values
+from tiebench.query_identity import PARTS, check, describe
 
 if TYPE_CHECKING:  # loading the kernels takes time, and `tiebench --help` counts nothing
     from tiebench.comparison import Comparison
@@ -148,8 +149,6 @@ def _score(options, board, cutoffs):
 
 def _check_identity(options, board, arrays):
     """Notes on what could not be checked. Raises ValueError where the codes are of other items."""
-    from tiebench.query_identity import check, describe
-
     whose = f"protocol {board.protocol}"
     labels = {part: arrays[f"{part}_labels"] for part in ITEMS}
     items = {part: arrays[name] for part, name in ITEMS.items() if name in arrays}
@@ -171,8 +170,6 @@ def _check_identity(options, board, arrays):
 
 def _check_split(options, board, labels, items):
     """What a split file shows to be the protocol's. Raises ValueError for another split."""
-    from tiebench.query_identity import check, describe
-
     rows = rows_of(options.split, None, {part: len(of_part) for part, of_part in labels.items()})
     split = {part: rows[name] for part, name in ITEMS.items()}
     for part, its in items.items():

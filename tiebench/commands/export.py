@@ -9,15 +9,8 @@ import numpy as np
 from tiebench import files
 from tiebench.command_line import Parser, Writes, word
 from tiebench.commands import CODES, positive, print_text, radius
-from tiebench.commands.score import (
-    PARTS,
-    add_naming,
-    check_naming,
-    of_both_parts,
-    read_arrays,
-    read_bits,
-    rows_of,
-)
+from tiebench.commands.score import add_naming, check_naming, of_both_parts, read_arrays, read_bits, rows_of
+from tiebench.query_identity import PARTS
 
 HELP = "write the codes of a file for FAISS, PostgreSQL, TREC tools or ranx"
 DESCRIPTION = """\

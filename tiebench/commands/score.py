@@ -15,6 +15,7 @@ from tiebench import files
 from tiebench.command_line import Parser, Reads, Writes, word
 from tiebench.commands import CODES, add_threads, positive, print_text
 from tiebench.metric_table import METRICS
+from tiebench.query_identity import PARTS
 from tiebench.rankings.exact import AP_AT_NORMALISERS
 
 if TYPE_CHECKING:  # loading the kernels takes time, and `tiebench --help` counts nothing
@@ -45,7 +46,6 @@ jobs, and scored from all of them; the scores are the same to the last bit:
 """
 EPILOG = textwrap.fill(f"metrics: {', '.join(METRICS)}; `tiebench metrics` describes them", 78)
 OUT_OF_MEMORY = "not enough memory: see --part"
-PARTS = ("query", "database")
 NEEDED = (*PARTS, "query_labels", "database_labels")
 _SAVE_AS_NPZ = (
     "save the arrays first: numpy.savez('codes.npz', query=..., database=..., query_labels=..., "

@@ -8,9 +8,10 @@ import numpy as np
 from tiebench.command_line import Parser
 from tiebench.commands import CODES, positive, print_lines, radius
 from tiebench.commands.export import check_reach, read_named
-from tiebench.commands.score import PARTS, add_naming, read_arrays, read_bits
+from tiebench.commands.score import add_naming, read_arrays, read_bits
 from tiebench.files import naming_values
 from tiebench.messages import printable
+from tiebench.query_identity import PARTS
 
 HELP = "print the nearest items of queries by Hamming distance"
 DESCRIPTION = """\

@@ -7,10 +7,10 @@ import numpy as np
 from methods.base import TRAINING_SET
 from methods.base.catalogue import MethodMetadata
 from tiebench.codes.inputs import check_shapes, packed_codes
-from tiebench.commands.score import PARTS, of_both_parts, read_arrays, read_bits
+from tiebench.commands.score import of_both_parts, read_arrays, read_bits
 from tiebench.files import naming_values
 from tiebench.messages import printable
-from tiebench.query_identity import check, describe
+from tiebench.query_identity import PARTS, check, describe
 from tiebench.values import ids as read_ids
 from tiebench.values import is_text
 from tiebench.values import rows as row_numbers
