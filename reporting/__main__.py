@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tiebench.command_line import Parser, Reads, Writes, names, word
+from tiebench.messages import one_line
 
 FORMATS = ("md", "tex", "csv")
 # Files that commands read in its folder.
@@ -177,7 +178,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, say `head`, has enough
         sys.stderr.close()
     except (ValueError, OSError) as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"error: {one_line(error, 2000)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("error: interrupted", file=sys.stderr)

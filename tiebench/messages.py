@@ -38,9 +38,9 @@ def shorten(text: str, most: int = 120) -> str:
     return f"{begin.rpartition(' ')[0] or begin} … {end.partition(' ')[2] or end}"
 
 
-def one_line(error: BaseException) -> str:
-    """The message of an error on one printable line, at most 300 characters; its type if it has none."""
+def one_line(error: BaseException, most: int = 300) -> str:
+    """The message of an error on one printable line, cut after `most` characters; its type if it has none."""
     text = str(error)
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         text = f"{error.filename}: {error.strerror}"  # without the number
-    return printable(" ".join(text.split()), 300) or type(error).__name__
+    return printable(" ".join(text.split()), most) or type(error).__name__

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from tiebench.messages import did_you_mean, shorten
+from tiebench.messages import did_you_mean, one_line, shorten
 
 # That of C, where PyYAML has it, reads the same in a tenth of the time.
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -25,8 +25,10 @@ def read_yaml(path: Path) -> Any:
     """What a YAML file holds. Raises ValueError, one line, for a file that cannot be read or is none."""
     try:
         return parse_yaml(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeError, yaml.YAMLError) as error:
-        raise ValueError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
+    except OSError as error:
+        raise ValueError(one_line(error)) from error
+    except (UnicodeError, yaml.YAMLError) as error:
+        raise ValueError(f"{path} cannot be read: {one_line(error)}") from error
 
 
 def check_keys(given: Any, known: Mapping, what: str) -> None:

@@ -147,6 +147,12 @@ def test_each_mistake_is_one_line_with_the_nearest_name(results, capsys, words, 
     assert message in captured.err
 
 
+def test_a_file_that_is_absent_is_named_once_and_without_a_number(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert command.main(["docs", "absent.md"]) == 1
+    assert capsys.readouterr().err == "error: absent.md: No such file or directory\n"
+
+
 def test_an_interruption_is_one_line(results, capsys, monkeypatch):
     def interrupted(options):
         raise KeyboardInterrupt

@@ -488,6 +488,9 @@ def test_what_has_been_made_needs_no_source(plan, tiny):
     for made_from, missing in ((plan().dataset_settings("tiny"), False), ({"loader": "another"}, True)):
         Path(card).write_text(json.dumps({"made_from": made_from}))
         assert bool(targets.missing_sources(plan(), ["results/tiny.csv"])) == missing
+    for damaged in ("", "[]", '{"made_from": []}'):
+        Path(card).write_text(damaged)
+        assert "needs tiny.npz" in targets.missing_sources(plan(), ["results/tiny.csv"])
     # Complete runs on other data than the configuration names are not passed off as runs on these.
     tiny["tables"]["tiny"]["seeds"].pop()
     assert "needs tiny.npz" in targets.missing_sources(plan(), ["results/tiny.csv"])

@@ -82,10 +82,9 @@ class DataPlan:
         places = [Path(path) for path in self.dataset_sources(dataset)]
         if not all(path.exists() for path in places):
             try:
-                made = read_json(f"resources/datasets/{dataset}/dataset.json")
-            except (OSError, ValueError):
+                return read_json(f"resources/datasets/{dataset}/dataset.json")["made_from"].get("state")
+            except (OSError, ValueError, LookupError, AttributeError, TypeError):  # not made, or damaged
                 return None
-            return made.get("made_from", {}).get("state")
         folders = [path for path in places if path.is_dir()]
         sources = zip(places, settings["sources"], strict=True)
         unrecorded = [path for path, source in sources if not {*source} & {"sha256", "md5", "urls"}]

@@ -3,12 +3,12 @@
 A target is a path relative to the working directory, as in `snakemake results/quick.csv`.
 """
 
-import json
 import os
 import re
 from pathlib import Path
 
 from reporting import figures
+from tiebench.files import read_json
 from tiebench.messages import did_you_mean, nearest
 from workflow.configuration.hyperparameters import trained_as
 from workflow.errors import ConfigurationError
@@ -177,10 +177,10 @@ def _is_made(plan, dataset):
     if not _exist(folder, DATASET_FILES):
         return None
     try:
-        card = json.loads((folder / "dataset.json").read_text(encoding="utf-8"))
-    except ValueError:
+        made_from = read_json(folder / "dataset.json").get("made_from", plan.dataset_settings(dataset))
+    except (ValueError, AttributeError):  # damaged
         return None
-    return card.get("made_from", plan.dataset_settings(dataset)) == plan.dataset_settings(dataset)
+    return made_from == plan.dataset_settings(dataset)
 
 
 def _exist(folder, names):
