@@ -333,7 +333,6 @@ OWN_TEXT = {
     "workflow.documentation": "pages and source code of the project",
     "workflow.environment": "lock files of the project",
     "workflow.scripts": "job files that the suite wrote, /proc",
-    "workflow.plan.targets": "dataset.json that the suite wrote",
     "workflow.tuning.search": "trials that the suite wrote",
     "benchmarks": "runs and output of its own",
 }
