@@ -131,7 +131,7 @@ def test_claims_of_a_configuration(folder):
         ("{claims: claims.yaml, protocol: p, bits: 12}", "no codes of 12 bits"),
         ("{claims: claims.yaml, protocol: p, columns: []}", "unknown key 'columns' of a table of claims"),
         ("{claims: some.yaml, protocol: p}", "no claim of some.yaml is about"),
-        ("{claims: nowhere.yaml, protocol: p}", "nowhere.yaml cannot be read"),
+        ("{claims: nowhere.yaml, protocol: p}", "nowhere.yaml: No such file"),
         ("{claims: list.yaml, protocol: p}", "list.yaml holds no claims"),
     ],
 )
