@@ -128,6 +128,16 @@ def test_a_search_folder_that_cannot_be_looked_into_is_as_one_that_does_not_exis
     assert f"{folder} (no such folder)" in str(sources.missing())
 
 
+@pytest.mark.parametrize("folder", ["/data/{2024}", "/data/a}"])
+def test_braces_in_the_path_of_a_source_are_refused(monkeypatch, folder):
+    dataset = {"loader": "features_file", "sources": [{"file": f"{folder}/a.npz"}]}
+    with pytest.raises(ConfigurationError, match=r"must be a name.* without braces"):
+        load(ROOT, {"datasets": {"mine": dataset}})
+    monkeypatch.setenv("TIEBENCH_RESOURCES", folder)
+    with pytest.raises(ConfigurationError, match=r"TIEBENCH_RESOURCES: /data/.* braces for wildcards"):
+        load(ROOT)
+
+
 def test_sources_are_sought_in_downloads_then_in_the_named_folders_in_order(tmp_path, monkeypatch):
     """`~` is the home folder, also in a second entry, which no shell expands."""
     monkeypatch.chdir(tmp_path)

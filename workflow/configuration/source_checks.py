@@ -18,10 +18,11 @@ def is_plain(file):
 
 
 def can_be_name(file):
-    """Whether a path is short enough for file systems, and printable."""
+    """Whether a path is short enough for file systems, printable, and without Snakemake's braces."""
     parts = file.split("/")
     short = len(file.encode(errors="replace")) < 4096 and all(len(part.encode()) <= 255 for part in parts)
-    return short and file.isprintable() and all(part.strip() == part for part in parts)
+    named = file.isprintable() and {"{", "}"}.isdisjoint(file)
+    return short and named and all(part.strip() == part for part in parts)
 
 
 def url_mistake(url):

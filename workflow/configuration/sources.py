@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tiebench.messages import shorten
 from workflow.configuration import source_checks
+from workflow.errors import ConfigurationError
 
 SEARCH_VARIABLE = "TIEBENCH_RESOURCES"
 DOWNLOADS = Path("resources/downloads")
@@ -53,13 +54,17 @@ class Sources:
 
     def check(self, fail):
         """Check file names and URLs, and that entries for the same file agree. fail(keys, message) raises."""
+        for folder in _named_folders():
+            if not {"{", "}"}.isdisjoint(str(folder)):
+                what = "Snakemake takes braces for wildcards: name a symbolic link without them"
+                raise ConfigurationError(f"{SEARCH_VARIABLE}: {shorten(str(folder))}: {what}")
         known: dict[str, tuple[dict, tuple[str, ...]]] = {}
         for where, source in (*self.all(), *self._alternatives()):
             file = source["file"]
             if not (
                 source_checks.is_plain(file) or (Path(file).is_absolute() and source_checks.can_be_name(file))
             ):
-                what = "must be a file name, a path relative to the search folders, or an absolute path"
+                what = "must be a name, a path in the search folders, or an absolute path, without braces"
                 fail((*where, "file"), f"{what}, not {shorten(repr(file))}")
             for index, url in enumerate(source.get("urls", ())):
                 if wrong := source_checks.url_mistake(url):
