@@ -182,6 +182,10 @@ def test_a_search_ends_with_its_reader(tmp_path, arrays, monkeypatch):
     np.savez(tmp_path / "codes.npz", **arrays)
     made, text = [], search._answer
     monkeypatch.setattr(search, "_answer", lambda *given: made.append(1) or text(*given))
-    monkeypatch.setattr("builtins.print", lambda *_, **__: (_ for _ in ()).throw(BrokenPipeError))
+
+    def print_to_nobody(*_, **__):
+        raise BrokenPipeError
+
+    monkeypatch.setattr(commands, "print", print_to_nobody, raising=False)
     monkeypatch.setattr(commands.os, "dup2", lambda *_: None)
     assert main(["search", str(tmp_path / "codes.npz")]) == 0 and len(made) == 1
