@@ -146,17 +146,15 @@ class CodeSteps:
     def improve(self, codes, mu, hashed):
         """Lower the penalised objective by changing codes, int8 (n, b), in place. hashed: h(X), int8 (n, b),
         or None."""
-        first, second = self.pairs.first, self.pairs.second
-        errors = self.errors(codes)
+        errors, after = self.errors(codes), np.zeros(len(codes), np.int8)
         for bit in range(self.bits):
             before = np.ascontiguousarray(codes[:, bit])
             # (c + z_i z_j)^2 = c^2 + 1 + 2 c z_i z_j, c being the error without this bit.
-            weights = _bit_weights(errors, before, first, second, 2 * self.scale)
+            _exchange(errors, before, after, self.pairs.first, self.pairs.second)
             linear = None if hashed is None else -2 * mu * hashed[:, bit].astype(np.float64)
-            after = self.cuts.lower(before, weights, self.generator, linear, self.passes).astype(np.int8)
-            if not np.array_equal(after, before):
-                _exchange(errors, before, after, first, second)
-                codes[:, bit] = after
+            unit = 2 * self.scale
+            after = self.cuts.lower(before, errors, self.generator, linear, self.passes, unit).astype(np.int8)
+            codes[:, bit] = after
 
 
 @compiled("i4[::1](i1[:, ::1], i4[::1], i4[::1], i4[::1])", nogil=True)
@@ -171,20 +169,18 @@ def _errors(codes, first, second, target):
     return errors
 
 
-@compiled("f8[::1](i4[::1], i1[::1], i4[::1], i4[::1], f8)", nogil=True)
-def _bit_weights(errors, bit, first, second, scale):
-    weights = np.empty(len(first))
-    for pair in range(len(first)):
-        weights[pair] = scale * (errors[pair] - bit[first[pair]] * bit[second[pair]])
-    return weights
-
-
 @compiled("void(i4[::1], i1[::1], i1[::1], i4[::1], i4[::1])", nogil=True)
-def _exchange(errors, before, after, first, second):
-    """Bring errors up to date with one bit's new codes."""
+def _exchange(errors, out, into, first, second):
+    """Take one bit's products out of the errors, and another's into them."""
+    # Four kinds of first items, as to their two bits; one read per pair is of its second item.
+    changes = np.empty((3, 3, len(out)), np.int8)
+    for one in (-1, 0, 1):
+        for other in (-1, 1):
+            for item in range(len(out)):
+                changes[one + 1, other + 1, item] = one * into[item] - other * out[item]
     for pair in range(len(first)):
-        one, other = first[pair], second[pair]
-        errors[pair] += after[one] * after[other] - before[one] * before[other]
+        item = first[pair]
+        errors[pair] += changes[into[item] + 1, out[item] + 1, second[pair]]
 
 
 def _principal_signs(items, bits, generator):

@@ -27,15 +27,8 @@ class BlockCuts:
         for number, block in enumerate(blocks):
             where[block] = number
             place[block] = np.arange(len(block))
-        # Every pair is seen from both of its ends.
-        ends = np.concatenate([pairs.first, pairs.second])
-        others = np.concatenate([pairs.second, pairs.first])
-        numbers = np.tile(np.arange(len(pairs), dtype=np.int32), 2)
-        order = np.argsort(ends, kind="stable")
-        self.starts = np.searchsorted(ends[order], np.arange(pairs.items + 1))
-        self.others, self.numbers = others[order], numbers[order]
-        self.crossing = where[self.others] != where[ends[order]]
         self.inside = where[pairs.first] == where[pairs.second]
+        self.ends = _ends(pairs.first, pairs.second, self.inside, pairs.items)
         inner = np.flatnonzero(self.inside)
         inner = inner[np.argsort(where[pairs.first[inner]], kind="stable")]
         bounds = np.searchsorted(where[pairs.first[inner]], np.arange(len(blocks) + 1))
@@ -49,25 +42,23 @@ class BlockCuts:
         value = weights @ (codes[self.pairs.first] * codes[self.pairs.second])
         return float(value if linear is None else value + linear @ codes)
 
-    def lower(self, codes, weights, generator, linear=None, passes=2):
+    def lower(self, codes, weights, generator, linear=None, passes=2, unit=1.0):
         """Codes float64 (n,) whose objective is not above that of `codes`.
 
-        weights: float64 (p,), a; linear: float64 (n,), l. In every pass each block, in random order, takes
-        its best codes given all others; positive weights inside a block, which no cut expresses, count as 0
-        there, and the block keeps its codes unless the true objective falls.
+        weights: float64 or int32 (p,), a over `unit`; linear: float64 (n,), l. In every pass each block, in
+        random order, takes its best codes given all others; positive weights inside a block, which no cut
+        expresses, count as 0 there, and the block keeps its codes unless the true objective falls.
         """
         codes = codes.astype(np.float64)
         linear = np.zeros(self.pairs.items) if linear is None else linear
-        pulls = _pulls(codes, weights, linear, self.pairs.first, self.pairs.second, self.inside)
+        pulls = _pulls(codes, weights, unit, linear, self.pairs.first, self.pairs.second, self.inside)
         for _ in range(passes):
             before = codes.copy()
             for number in generator.permutation(len(self.blocks)):
                 block = self.blocks[number]
-                changed = block.improve(codes, weights, pulls[block.items])
+                changed = block.improve(codes, unit * weights[block.inner], pulls[block.items])
                 if len(changed):
-                    _spread(
-                        pulls, changed, codes, weights, self.starts, self.others, self.numbers, self.crossing
-                    )
+                    _spread(pulls, changed, codes, weights, unit, *self.ends)
             if np.array_equal(codes, before):
                 break
         return codes
@@ -95,12 +86,12 @@ class _Block:
         self.neighbours = np.concatenate([second, first])[by_end]
         self.bonds = np.tile(np.arange(len(inner)), 2)[by_end]
 
-    def improve(self, codes, weights, pulls):
+    def improve(self, codes, inner, pulls):
         """Set codes[items] to the best choice given the other codes, and return the items that changed.
 
-        pulls: sum of a z over the pairs out of the block, plus l, per item of the block.
+        inner: a of the pairs inside; pulls: sum of a z over the pairs out of the block, plus l, per item of
+        the block.
         """
-        inner = weights[self.inner]
         bonds = np.maximum(-inner, 0)
         # Most items are decided by the pull on them, or by those that are: the cut is for the rest.
         best, rest = _settle(pulls, bonds, self.around, self.neighbours, self.bonds)
@@ -143,15 +134,47 @@ class _Block:
         return np.where(reached[: len(pulls)], -1.0, 1.0)
 
 
-@compiled("f8[::1](f8[::1], f8[::1], f8[::1], i4[::1], i4[::1], b1[::1])", nogil=True)
-def _pulls(codes, weights, linear, first, second, inside):
+@compiled("Tuple((i8[::1], i4[::1], i4[::1]))(i4[::1], i4[::1], b1[::1], i8)", nogil=True)
+def _ends(first, second, inside, items):
+    """(starts, others, numbers): item i is in the pairs numbers[starts[i] : starts[i + 1]] that cross blocks,
+    with the items others[...]."""
+    starts = np.zeros(items + 1, np.int64)
+    for pair in range(len(first)):
+        if not inside[pair]:
+            starts[first[pair] + 1] += 1
+            starts[second[pair] + 1] += 1
+    starts = np.cumsum(starts)
+    others, numbers = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int32)
+    free = starts.copy()
+    for pair in range(len(first)):
+        if not inside[pair]:
+            for item, other in ((first[pair], second[pair]), (second[pair], first[pair])):
+                others[free[item]], numbers[free[item]] = other, pair
+                free[item] += 1
+    return starts, others, numbers
+
+
+@compiled(
+    "f8[::1](f8[::1], f8[::1], f8, f8[::1], i4[::1], i4[::1], b1[::1])",
+    "f8[::1](f8[::1], i4[::1], f8, f8[::1], i4[::1], i4[::1], b1[::1])",
+    nogil=True,
+)
+def _pulls(codes, weights, unit, linear, first, second, inside):
     """What draws each item to -1 from outside of its block."""
     pulls = linear.copy()
+    item, code, pull = -1, 0.0, 0.0  # of the run of pairs with the same first item
     for pair in range(len(weights)):
+        if first[pair] != item:
+            if item >= 0:
+                pulls[item] = pull
+            item = first[pair]
+            code, pull = codes[item], pulls[item]
         if not inside[pair]:
-            one, other, weight = first[pair], second[pair], weights[pair]
-            pulls[one] += weight * codes[other]
-            pulls[other] += weight * codes[one]
+            other, weight = second[pair], unit * weights[pair]
+            pull += weight * codes[other]
+            pulls[other] += weight * code
+    if item >= 0:
+        pulls[item] = pull
     return pulls
 
 
@@ -216,13 +239,16 @@ def _try_all(codes, pulls, bonds, around, neighbours, numbers):
     codes[free] = best
 
 
-@compiled("void(f8[::1], i8[::1], f8[::1], f8[::1], i8[::1], i4[::1], i4[::1], b1[::1])", nogil=True)
-def _spread(pulls, changed, codes, weights, starts, others, numbers, crossing):
+@compiled(
+    "void(f8[::1], i8[::1], f8[::1], f8[::1], f8, i8[::1], i4[::1], i4[::1])",
+    "void(f8[::1], i8[::1], f8[::1], i4[::1], f8, i8[::1], i4[::1], i4[::1])",
+    nogil=True,
+)
+def _spread(pulls, changed, codes, weights, unit, starts, others, numbers):
     """Bring pulls up to date after the codes of some items changed sign."""
     for item in changed:
         for end in range(starts[item], starts[item + 1]):
-            if crossing[end]:
-                pulls[others[end]] += 2 * codes[item] * weights[numbers[end]]
+            pulls[others[end]] += 2 * codes[item] * (unit * weights[numbers[end]])
 
 
 @compiled("b1[:](i4[:], i4[:], i4[:], i8)", nogil=True)
