@@ -178,6 +178,25 @@ def test_the_objective_never_rises(blocks, submodular):
             value = lowered
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_integer_weights_in_units_and_pairs_in_any_order_lower_alike(seed):
+    cuts, where, _, linear, generator = several(seed, submodular=False)
+    integers = generator.integers(-9, 10, len(cuts.pairs), np.int32)
+    order = generator.permutation(len(integers))
+    parts = cuts.pairs.first, cuts.pairs.second, cuts.pairs.similar
+    pairs = Pairs(cuts.pairs.items, *(part[order] for part in parts))
+    mixed = BlockCuts(pairs, [np.flatnonzero(where == number) for number in np.unique(where)])
+    start = generator.choice([-1.0, 1.0], 24)
+
+    def lowered(problem, weights, **more):
+        return problem.lower(start, weights, np.random.default_rng(seed), linear, passes=3, **more).tolist()
+
+    expected = lowered(cuts, 0.25 * integers)
+    assert lowered(cuts, integers, unit=0.25) == expected
+    assert lowered(mixed, 0.25 * integers[order]) == expected
+    assert expected != start.tolist()
+
+
 @pytest.mark.parametrize("blocks", [2, 4, 24])
 def test_at_the_end_no_block_can_do_better_given_the_others(blocks):
     for seed in range(10):
