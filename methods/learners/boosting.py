@@ -14,6 +14,7 @@ import numpy as np
 from tiebench._compiled import compiled
 
 LEVELS = 256  # of a quantised feature
+_TOGETHER = 4  # features whose histograms are made at once
 _BLOCK = 256  # items whose votes are counted at once: their levels and votes stay in the cache
 
 # The place of a word's one set bit, by the six high bits of its product with a De Bruijn sequence.
@@ -148,6 +149,13 @@ def _gain(through, weight, balance):
     return left_balance * left_balance * right + right_balance * right_balance * left, left * right
 
 
+@compiled("void(u8[::1], u8[::1], u1, u8)", nogil=True)
+def _add(sums, present, rank, mass):
+    """Add to the sum of a rank, and note the rank's bit in the words of `present`."""
+    sums[rank] += mass
+    present[rank >> 6] |= np.uint64(1) << np.uint64(rank & 63)
+
+
 @compiled("Tuple((i8, i8))(u1[:, ::1], i8[::1], i8[::1], u8[::1], i8[::1], i8, u8[:, ::1])", nogil=True)
 def _best_split(ranks, distinct, rows, masses, pool, tries, histogram):
     """(feature, rank) of the least Gini impurity among the first `tries` features of `pool`; -1 if none
@@ -166,46 +174,54 @@ def _best_split(ranks, distinct, rows, masses, pool, tries, histogram):
     # Impurity falls as S_l^2 / W_l + S_r^2 / W_r rises; rounding must not pass for a gain.
     best = float(balance) * balance / weight + 1e-10 * weight
     best_feature, best_rank = -1, -1
-    sums = histogram.reshape(-1)
-    present = np.zeros(LEVELS // 64, np.uint64)
-    for position in range(tries):
-        feature = pool[position]
-        column = ranks[feature]
-        through = np.uint64(0)
-        if count < 4 * distinct[feature]:
-            # Few rows: only the ranks that they have are visited.
+    present = np.zeros((_TOGETHER, LEVELS // 64), np.uint64)
+    group = np.empty(_TOGETHER, np.int64)
+    for begin in range(0, tries, _TOGETHER):
+        # Several features in turn: a row is read once for all, and an addition seldom waits for the one
+        # before. Past the last feature it comes again, and cannot beat itself.
+        most = 0
+        for number in range(_TOGETHER):
+            group[number] = pool[min(begin + number, tries - 1)]
+            most = max(most, distinct[group[number]])
+        first, second, third, fourth = ranks[group[0]], ranks[group[1]], ranks[group[2]], ranks[group[3]]
+        if count < 4 * most:
             for place in range(count):
-                rank = np.uint64(column[rows[place]])
-                sums[rank] += masses[place]
-                present[rank >> np.uint64(6)] |= np.uint64(1) << (rank & np.uint64(63))
-            for word in range(LEVELS // 64):
-                bits = present[word]
-                present[word] = 0
-                while bits:
-                    lowest = bits & (~bits + np.uint64(1))
-                    bits ^= lowest
-                    rank = 64 * word + _PLACES[(lowest * _DE_BRUIJN) >> np.uint64(58)]
+                row, mass = rows[place], masses[place]
+                _add(histogram[0], present[0], first[row], mass)
+                _add(histogram[1], present[1], second[row], mass)
+                _add(histogram[2], present[2], third[row], mass)
+                _add(histogram[3], present[3], fourth[row], mass)
+        else:
+            for place in range(count):
+                row, mass = rows[place], masses[place]
+                histogram[0, first[row]] += mass
+                histogram[1, second[row]] += mass
+                histogram[2, third[row]] += mass
+                histogram[3, fourth[row]] += mass
+        for number in range(_TOGETHER):
+            feature, sums = group[number], histogram[number]
+            through = np.uint64(0)
+            if count < 4 * distinct[feature]:
+                # Few rows: only the ranks that they have are visited.
+                for word in range(LEVELS // 64):
+                    bits = present[number, word]
+                    while bits:
+                        lowest = bits & (~bits + np.uint64(1))
+                        bits ^= lowest
+                        rank = 64 * word + _PLACES[(lowest * _DE_BRUIJN) >> np.uint64(58)]
+                        through += sums[rank]
+                        sums[rank] = 0
+                        gain, unit = _gain(through, weight, balance)
+                        if gain > best * unit:
+                            best, best_feature, best_rank = gain / unit, feature, rank
+            else:
+                for rank in range(distinct[feature]):
                     through += sums[rank]
                     sums[rank] = 0
                     gain, unit = _gain(through, weight, balance)
                     if gain > best * unit:
                         best, best_feature, best_rank = gain / unit, feature, rank
-            continue
-        # Four histograms in turn: an addition seldom waits for the one before.
-        quads = count // 4 * 4
-        for place in range(0, quads, 4):
-            sums[column[rows[place]]] += masses[place]
-            sums[np.int64(column[rows[place + 1]]) + LEVELS] += masses[place + 1]
-            sums[np.int64(column[rows[place + 2]]) + 2 * LEVELS] += masses[place + 2]
-            sums[np.int64(column[rows[place + 3]]) + 3 * LEVELS] += masses[place + 3]
-        for place in range(quads, count):
-            sums[column[rows[place]]] += masses[place]
-        for rank in range(distinct[feature]):
-            through += sums[rank] + sums[rank + LEVELS] + sums[rank + 2 * LEVELS] + sums[rank + 3 * LEVELS]
-            sums[rank] = sums[rank + LEVELS] = sums[rank + 2 * LEVELS] = sums[rank + 3 * LEVELS] = 0
-            gain, unit = _gain(through, weight, balance)
-            if gain > best * unit:
-                best, best_feature, best_rank = gain / unit, feature, rank
+        present[:] = 0
     return best_feature, best_rank
 
 
@@ -332,10 +348,10 @@ def _boost(levels, codes, weights, seed, trees, depth, tries, trimming):
         vote = 0.5 * math.log(right / wrong) if wrong > 0 else math.log(right) + math.log(1e8)
         votes[tree] = vote
         single = np.float32(vote)  # the sums are then those of `_scores`, and so are signs of sums near 0
-        total = 0.0
+        lower, higher, total = math.exp(-vote), math.exp(vote), 0.0
         for item in range(items):
             scores[item] += single * np.float32(correct[item] * codes[item])
-            weights[item] *= math.exp(-vote * correct[item])
+            weights[item] *= lower if correct[item] > 0 else higher
             total += weights[item]
         for item in range(items):
             weights[item] *= items / total
