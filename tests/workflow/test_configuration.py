@@ -131,7 +131,7 @@ def test_a_search_folder_that_cannot_be_looked_into_is_as_one_that_does_not_exis
 @pytest.mark.parametrize("folder", ["/data/{2024}", "/data/a}"])
 def test_braces_in_the_path_of_a_source_are_refused(monkeypatch, folder):
     dataset = {"loader": "features_file", "sources": [{"file": f"{folder}/a.npz"}]}
-    with pytest.raises(ConfigurationError, match=r"must be a name.* without braces"):
+    with pytest.raises(ConfigurationError, match=r"must be a file name.* without braces"):
         load(ROOT, {"datasets": {"mine": dataset}})
     monkeypatch.setenv("TIEBENCH_RESOURCES", folder)
     with pytest.raises(ConfigurationError, match=r"TIEBENCH_RESOURCES: /data/.* braces for wildcards"):

@@ -64,7 +64,7 @@ class Sources:
             if not (
                 source_checks.is_plain(file) or (Path(file).is_absolute() and source_checks.can_be_name(file))
             ):
-                what = "must be a name, a path in the search folders, or an absolute path, without braces"
+                what = "must be a file name, a path in the search folders or an absolute one, without braces"
                 fail((*where, "file"), f"{what}, not {shorten(repr(file))}")
             for index, url in enumerate(source.get("urls", ())):
                 if wrong := source_checks.url_mistake(url):
