@@ -172,7 +172,8 @@ def _errors(codes, first, second, target):
 @compiled("void(i4[::1], i1[::1], i1[::1], i4[::1], i4[::1])", nogil=True)
 def _exchange(errors, out, into, first, second):
     """Take one bit's products out of the errors, and another's into them."""
-    # Four kinds of first items, as to their two bits; one read per pair is of its second item.
+    # For each value of the first item's two bits (`into` is 0 for no bit) the change by each second item, so
+    # that a pair reads one number of its second item.
     changes = np.empty((3, 3, len(out)), np.int8)
     for one in (-1, 0, 1):
         for other in (-1, 1):
