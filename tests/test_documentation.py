@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tomllib
 from collections import defaultdict
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path
 
 import forked
@@ -22,7 +22,10 @@ from PIL import Image
 
 from reporting.leaderboard import pages
 from reporting.leaderboard.boards import Boards
+from tiebench.leaderboards import read_provenance, stems
 from workflow.configuration import source_checks
+from workflow.configuration.merged import load, merge_settings
+from workflow.plan.runs import Cell, Plan
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -189,6 +192,39 @@ def test_snakemake_commands_pass_a_dry_run(options, targets, sources, tmp_path):
     )
     assert made.returncode == 0, made.stdout[-2000:] + made.stderr[-2000:]
     assert re.search(r"^total +[1-9]", made.stdout, re.MULTILINE), "no job would run"
+
+
+def tables_of_results():
+    """Files of settings -> tables, of the commands on the pages of results, which may name tables apart."""
+    found = defaultdict(set)
+    for page in sorted((ROOT / "docs" / "results").glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        tables = set(re.findall(r"results/(\w+)\.html", text))
+        for command in commands_of(text):
+            if command.startswith("snakemake "):
+                found[tuple(re.findall(r"docs/\S+\.yaml", command))] |= tables
+    return found
+
+
+@pytest.mark.thorough
+def test_the_commands_of_the_pages_of_results_have_the_settings_of_the_published_rows():
+    other, compared = [], 0
+    for files, tables in tables_of_results().items():
+        every = [yaml.safe_load((ROOT / file).read_text(encoding="utf-8")) for file in files]
+        plan = Plan(load(ROOT, reduce(merge_settings, every, {})))
+        blocks = [plan["tables"][table]["blocks"] for table in tables & set(plan["tables"])]
+        protocols = {block["protocol"] for of_table in blocks for block in of_table}
+        for protocol in protocols.intersection(stems(ROOT / "leaderboard")):
+            member = plan.configuration.members(protocol)[0]
+            for cell, published in read_provenance(protocol, ROOT / "leaderboard")["hyperparameters"].items():
+                method, bits = re.fullmatch(r"(\w+), (\d+) bits", cell).groups()
+                now = plan.hyperparameters(Cell(member, method, int(bits))) | {"device": None}
+                names = [set(now) & set(one) - {"device"} for one in published]
+                compared += 1
+                if not any(all(now[name] == one[name] for name in of) for one, of in zip(published, names)):
+                    other.append(f"{protocol}: {cell}")
+    assert compared > 500
+    assert not other
 
 
 @cache
