@@ -571,6 +571,21 @@ def test_results_without_a_record_of_how_they_were_made_are_said_to_be(laborator
     assert words in laboratory.made("results/tiny.csv").stderr
 
 
+def test_the_time_of_a_source_counts_only_without_a_recorded_checksum(laboratory, tiny):
+    own = shutil.copytree(laboratory.sources, laboratory.place / "own")
+    laboratory, source, target = replace(laboratory, sources=own), own / "tiny.npz", "results/tiny.csv"
+    assert laboratory.has_nothing_to_do(target)
+    os.utime(source)
+    assert "load_dataset" in planned_rules(laboratory, target)[0]
+    target = "resources/datasets/tiny/items.npy"
+    tiny["datasets"]["tiny"]["sources"][0]["sha256"] = hashlib.sha256(source.read_bytes()).hexdigest()
+    laboratory.made(target, config=tiny)
+    os.utime(source)
+    assert laboratory.has_nothing_to_do(target, config=tiny)
+    tiny["datasets"]["tiny"]["sources"][0]["sha256"] = "0" * 64
+    assert "the file is wrong or damaged" in laboratory.refused(target, config=tiny)
+
+
 @pytest.mark.thorough
 def test_finished_runs_need_their_source_no_more(laboratory, tiny):
     """Nor does another run, or a figure, as long as the dataset made of it is there."""

@@ -58,6 +58,12 @@ class DataPlan:
         """Where a dataset's sources are, or will be. A file that is nowhere has the path where it belongs."""
         return [self.sources.locate(source).path for source in self.entry("datasets", dataset)["sources"]]
 
+    @functools.cached_property
+    def recorded_sources(self):
+        """Paths of the files, of datasets and networks, whose checksum is recorded."""
+        recorded = [source for _, source in self.sources.all() if not {*source}.isdisjoint({"sha256", "md5"})]
+        return {self.sources.locate(source).path for source in recorded}
+
     def dataset_code(self, dataset):
         return self.code(
             "workflow.scripts.load_dataset", f"datasets.loaders.{self.entry('datasets', dataset)['loader']}"

@@ -90,6 +90,17 @@ def of(function, **given):
     return known(of_wildcards)
 
 
+def sources(function, **given):
+    """An input function of source files. One with a recorded checksum, which is a setting of the jobs that read
+    the file, counts as the same file whatever its time: a copy makes nothing run again."""
+    find = of(function, **given)
+
+    def found(wildcards):
+        return [ancient(path) if path in PLAN.recorded_sources else path for path in find(wildcards)]
+
+    return known(found)
+
+
 def settings(function, compared=True, folder=SETTINGS, **given):
     """A parameter of rules: the file with the settings that a function of the plan returns.
 

@@ -24,7 +24,7 @@ rule download:
 
 rule load_dataset:
     input:
-        sources=of(PLAN.dataset_sources),
+        sources=sources(PLAN.dataset_sources),
     output:
         vectors="resources/datasets/{dataset}/items.npy",
         labels="resources/datasets/{dataset}/labels.npy",

@@ -3,7 +3,7 @@
 
 rule check_weights:
     input:
-        weights=of(PLAN.network_weights),
+        weights=sources(PLAN.network_weights),
     output:
         "resources/networks/{network}.json",
     log:
@@ -22,7 +22,7 @@ rule check_weights:
 rule extract_features:
     input:
         images="resources/datasets/{dataset}/items.npy",
-        weights=of(PLAN.network_weights),
+        weights=sources(PLAN.network_weights),
         checked=of(PLAN.network_check),
     output:
         "resources/features/{dataset}/{network}.npy",

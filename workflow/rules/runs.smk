@@ -9,7 +9,7 @@ for job in run_jobs(PLAN):
             f"train_and_encode{job.name}"
         input:
             seen=of(PLAN.run_items, **job.given),
-            weights=of(PLAN.run_weights, **job.given),
+            weights=sources(PLAN.run_weights, **job.given),
             checked=of(PLAN.run_check, **job.given),
             affinity=of(PLAN.affinity_files, **job.given),
             split=f"resources/protocols/{job.protocol}/split.npz",

@@ -4,7 +4,7 @@
 rule tune_method:
     input:
         seen=of(PLAN.run_items),
-        weights=of(PLAN.run_weights),
+        weights=sources(PLAN.run_weights),
         checked=of(PLAN.run_check),
         affinity=of(PLAN.affinity_files),
         split=of(SEARCHES.split),
