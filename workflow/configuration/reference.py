@@ -1,4 +1,4 @@
-"""docs/configuration.md, every key of the configuration, written from the schemas.
+"""docs/configuration.md, every key of the configuration, written from the schemas and from plug-ins.
 
 python -m workflow.configuration.reference > docs/configuration.md
 """
@@ -6,6 +6,7 @@ python -m workflow.configuration.reference > docs/configuration.md
 import json
 from pathlib import Path
 
+from datasets import affinity, loaders, splits
 from reporting.printed.markdown import markdown_table
 from workflow.configuration.schema_validation import TYPES
 from workflow.configuration.yaml_reader import read_settings
@@ -23,17 +24,23 @@ FILES = {  # schema -> the file that it describes
     "claims": "config/claims/<name>.yaml",
     "tuning": "config/tuning/<name>.yaml",
 }
+KINDS = {  # schema -> headings of its tables, and the plug-ins that have keys of their own
+    "protocols": {"`kind` of `split`": splits.KIND, "`kind` of `affinity`": affinity.KIND},
+    "datasets": {"`loader`": loaders.KIND},
+}
 HEAD = """# Configuration
 
 Every key of the files in `config/`, with its type and default. This page is written from the schemas in
-`workflow/schemas/` by `python -m workflow.configuration.reference > docs/configuration.md`.
+`workflow/schemas/`, and from what splits, affinities and loaders say of themselves, by
+`python -m workflow.configuration.reference > docs/configuration.md`.
 
 Put your own settings into a file, say `mine.yaml`, and pass it with `--configfile mine.yaml`. A top-level
 key is a general setting or one of the sections `tables`, `protocols`, `methods`, `datasets`, `networks`,
 `tuned`, `published`, `claims` and `tuning`, which map names to entries. Your file is merged with the
 repository's key by key. Lists, the keys `split`, `affinity`, `input`, `blocks`, `sources`, `weights` and
-`space`, and entries of a method in `tuned` replace the repository's value. An unknown key, or a value of the
-wrong type, ends the run before it starts, with one line that names file and key.
+`space`, and entries of a method in `tuned` replace the repository's value. Names of entries consist of a-z, 0-9
+and _. An unknown key, or a value of the wrong type, ends the run before it starts, with one line that names file
+and key.
 
 In the tables below, `[]` stands for each element of a list, `<name>` for each key of a mapping; keys in
 **bold** are required.
@@ -46,6 +53,7 @@ def page():
     for name, file in FILES.items():
         schema = read_settings(SCHEMAS / f"{name}.yaml")
         parts += [f"\n## `{file}`\n\n{_sentence(schema['description'])}\n\n", _table(schema)]
+        parts += [f"\n{_table_of_kinds(*of)}" for of in KINDS.get(name, {}).items()]
     return "".join(parts)
 
 
@@ -54,9 +62,22 @@ def _table(schema):
     for key, part, required in _keys(schema, schema):
         default = f"`{json.dumps(part['default'])}`" if "default" in part else ""
         text = _sentence(part["description"]).replace("|", "\\|")
-        name = f"**`{key}`**" if required else f"`{key}`"
-        rows.append((name, _type(part, schema), default, text))
+        rows.append((_name(key, required), _type(part, schema), default, text))
     return markdown_table(("key", "type", "default", "description"), rows, 0) + "\n"
+
+
+def _table_of_kinds(heading, kind):
+    """The keys that plug-ins must and may have beside their name."""
+    rows = []
+    for name, plugin in kind.find().items():
+        needs = getattr(plugin.said, "needs", {})
+        for key, text in (needs | plugin.said.options).items():
+            rows.append((f"`{name}`", _name(key, key in needs), text))
+    return markdown_table((heading, "key", "description"), rows, 0) + "\n"
+
+
+def _name(key, required):
+    return f"**`{key}`**" if required else f"`{key}`"
 
 
 def _keys(part, schema, prefix=""):
