@@ -32,6 +32,16 @@ class Items:
         return TrainingSet(self.vectors[rows], affinity, labels=classes, **more)
 
 
+def made(items, dimensions, classes):
+    """Items of unit length around centres of classes."""
+    generator = np.random.default_rng(0)
+    labels = generator.integers(0, classes, items)
+    vectors = generator.standard_normal((items, dimensions), np.float32)
+    vectors += generator.standard_normal((classes, dimensions), np.float32)[labels] / 4
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return Items(vectors, labels)
+
+
 def find():
     """The path of `FILE` in the folders of TIEBENCH_RESOURCES. Raises `Failed` where there is none."""
     folders = filter(None, os.environ.get("TIEBENCH_RESOURCES", "").split(os.pathsep))

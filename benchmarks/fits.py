@@ -11,10 +11,7 @@ import time
 from contextlib import suppress
 from typing import NamedTuple
 
-import numpy as np
-
-from benchmarks import commands
-from benchmarks.class_items import Items
+from benchmarks import class_items, commands
 from benchmarks.report import progress
 from methods.base import Refusal
 from methods.base.catalogue import catalogue, load_class
@@ -82,12 +79,7 @@ def measure(name, size, settings, seconds=None):
     size: a `Size`; settings: hyper-parameters; seconds: of the processor that both may take, or the process
     is ended by SIGPROF. Returns {"refused": why} where the method refuses.
     """
-    generator = np.random.default_rng(0)
-    labels = generator.integers(0, size.classes, size.items)
-    vectors = generator.standard_normal((size.items, size.dimensions), np.float32)
-    vectors += generator.standard_normal((size.classes, size.dimensions), np.float32)[labels] / 4
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    drawn = Items(vectors, labels)
+    drawn = class_items.made(size.items, size.dimensions, size.classes)
 
     method = load_class(name)(bits=size.bits, **settings)
     if torch := sys.modules.get("torch"):
@@ -99,7 +91,7 @@ def measure(name, size, settings, seconds=None):
     try:
         method.fit(drawn.training_set())
         fitted = time.process_time()
-        method.encode(vectors)
+        method.encode(drawn.vectors)
         encoded = time.process_time()
     except Refusal as refusal:
         return {"refused": str(refusal)}

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
+from benchmarks import class_items
 from benchmarks.report import progress
 from benchmarks.timing import agree
 from datasets.affinity.class_ import SameClass
@@ -29,11 +30,8 @@ class Made(ProtocolData):
     """A protocol of made features, all of which are its training set and its database."""
 
     def __init__(self, items):
-        generator = np.random.default_rng(0)
-        self.labels = generator.integers(0, CLASSES, items)
-        self.items = generator.standard_normal((items, FEATURES), np.float32)
-        self.items += generator.standard_normal((CLASSES, FEATURES), np.float32)[self.labels] / 4
-        self.items /= np.linalg.norm(self.items, axis=1, keepdims=True)
+        drawn = class_items.made(items, FEATURES, CLASSES)
+        self.items, self.labels = drawn.vectors, drawn.classes
         every = np.arange(items)
         self.split = SimpleNamespace(training=every, database=every)
         self.affinity = SameClass(self.labels)

@@ -50,7 +50,7 @@ def test_the_reference_in_the_docs_is_that_of_the_schemas():
     assert [key.rpartition(".")[2] for key in listed].count("by_bits") == 3  # also through $ref
     nested = {"blocks[].metric", "figures.<name>.width", "runs_per_job.bits", "claims[].left.metric"}
     assert nested | {"weights.sha256"} <= set(listed)
-    of_kinds = {("random", "**`query`**"), ("random", "`database`"), ("neighbours", "`distance`"), ("images", "`paths`")}
+    of_kinds = {("random", "**`query`**"), ("neighbours", "`distance`"), ("images", "`paths`")}
     assert of_kinds <= set(re.findall(r"^\| `(\w+)` \| (\S+) \|", page, re.M))
 
 

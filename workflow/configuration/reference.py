@@ -38,9 +38,9 @@ Put your own settings into a file, say `mine.yaml`, and pass it with `--configfi
 key is a general setting or one of the sections `tables`, `protocols`, `methods`, `datasets`, `networks`,
 `tuned`, `published`, `claims` and `tuning`, which map names to entries. Your file is merged with the
 repository's key by key. Lists, the keys `split`, `affinity`, `input`, `blocks`, `sources`, `weights` and
-`space`, and entries of a method in `tuned` replace the repository's value. Names of entries consist of a-z, 0-9
-and _. An unknown key, or a value of the wrong type, ends the run before it starts, with one line that names file
-and key.
+`space`, and entries of a method in `tuned` replace the repository's value. Names of entries consist of a-z,
+0-9 and _. An unknown key, or a value of the wrong type, ends the run before it starts, with one line that
+names file and key.
 
 In the tables below, `[]` stands for each element of a list, `<name>` for each key of a mapping; keys in
 **bold** are required.

@@ -36,7 +36,7 @@ def read_settings(path):
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
     try:
-        values = yaml.load(text, _Loader) or {}
+        values = yaml.load(text, _Loader) or {}  # noqa: S506 (a safe one)
     except (yaml.YAMLError, ValueError, LookupError, RecursionError) as error:
         # Not YAMLError only: impossible dates and numbers raise other errors.
         mark = getattr(error, "problem_mark", None)
