@@ -91,8 +91,9 @@ def dagger_sentence(table: Table, methods: Iterable[str], ranked: str = "") -> s
     ranked: what follows on how the methods are marked, as "; neither best nor second".
     """
     more = sorted({table.sees(method) for method in methods} - {TRAINING_SET})
-    shown = ", ".join(table.protocol_title(name) for name in table.settings if not table.is_unseen(name))
-    only = f", only on {shown}" if shown and any(map(table.is_unseen, table.settings)) else ""
+    others = [name for name in table.settings if table.has_other_labels(name)]
+    shown = ", ".join(map(table.protocol_title, others))
+    only = f", only on {shown}" if shown and len(others) < len(table.settings) else ""
     return f"{DAGGER} Learns from {' or '.join(more)} besides the training set{only}{ranked}." if more else ""
 
 

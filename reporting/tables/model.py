@@ -336,11 +336,17 @@ class Table:
         """Whether the classes of a protocol's queries are not learnt from, by its settings in the table."""
         return protocol in self.settings and self.settings[protocol].unseen
 
+    def has_other_labels(self, protocol: str) -> bool:
+        """Whether training can see labels of database items besides those of the training set: not where
+        classes are unseen, nor where the training set is all of the database."""
+        whole = protocol in self.settings and self.settings[protocol].split.get("training") == "all"
+        return not (whole or self.is_unseen(protocol))
+
     def sees(self, method: str, protocol: str | None = None) -> str:
-        """What a method's training has access to, as its style says: "training set" by default, and under
-        protocols of unseen classes. protocol: None for any of the table."""
+        """What a method's training has access to, as its style says: "training set" by default, and where there
+        are no other labels. protocol: None for any of the table."""
         asked = list(self.settings) if protocol is None else [protocol]
-        if asked and all(map(self.is_unseen, asked)):
+        if asked and not any(map(self.has_other_labels, asked)):
             return TRAINING_SET
         return self.style(method).sees or TRAINING_SET
 

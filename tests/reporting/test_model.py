@@ -54,6 +54,9 @@ def test_a_method_competes_by_its_family_and_by_what_it_sees():
     table = table_of(ENTRY)
     assert not table.competes("a") and not table.competes("a", "p") and not table.competes("bound")
     assert table.competes("a", "q")  # where no method sees labels of the classes that are asked for
+    whole = {"p": {"dataset": "d", "split": {"kind": "given", "training": "all"}}}
+    table_of_all = table_of(ENTRY | {"settings": whole})  # where the training set is the database
+    assert table_of_all.competes("a") and table_of_all.row_title("a") == "A"
     assert table.competes("b") and (table.row_title("a"), table.row_title("b")) == ("A†", "b¶")
 
 
