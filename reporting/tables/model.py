@@ -343,8 +343,8 @@ class Table:
         return not (whole or self.is_unseen(protocol))
 
     def sees(self, method: str, protocol: str | None = None) -> str:
-        """What a method's training has access to, as its style says: "training set" by default, and where there
-        are no other labels. protocol: None for any of the table."""
+        """What a method's training has access to, as its style says: "training set" by default, and where
+        there are no other labels. protocol: None for any of the table."""
         asked = list(self.settings) if protocol is None else [protocol]
         if asked and not any(map(self.has_other_labels, asked)):
             return TRAINING_SET
