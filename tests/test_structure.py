@@ -218,8 +218,11 @@ def unsafe_loading(tree):
     """Calls in a source that could run code from a file, of those that the linter's rules do not know."""
     found = []
     for node in ast.walk(tree):
-        last = getattr(node.func, "attr", "") if isinstance(node, ast.Call) else ""
-        if last not in ("load", "to_pickle"):
+        if not isinstance(node, ast.Call):
+            continue
+        last = getattr(node.func, "attr", "")
+        named = {part.arg for part in node.keywords}
+        if last not in ("load", "to_pickle") and named.isdisjoint({"allow_pickle", None}):
             continue
         called = ast.unparse(node.func)
         options = {part.arg: ast.unparse(part.value) for part in node.keywords}
@@ -235,6 +238,7 @@ PLANTED = [
     *("np.load(f, allow_pickle=True)", "np.load(f, None, True)", "np.load(f, allow_pickle=trusted)"),
     *("torch.load(f)", "torch.load(f, weights_only=False)", "torch.load(f,\n  map_location='cpu')"),
     *("frame.to_pickle(f)", "np.load(f, **{'allow_pickle': True})"),
+    "np.lib.format.read_array(f, allow_pickle=True)",
 ]
 HARMLESS = [
     *("np.load(f)", "np.load(f, mmap_mode='r', allow_pickle=False)", "json.load(f)", "method.load(f)"),
