@@ -9,7 +9,7 @@ from benchmarks.report import progress
 from benchmarks.timing import Competitor, Disagreement, agree
 from methods.bre import draw_partners
 from methods.learners.boosting import Quantiser, boost
-from methods.learners.bre_kernels import Descent, candidates_between, flip_changes
+from methods.learners.bre_kernels import Descent, candidates_between
 from methods.learners.graph_cuts import BlockCuts
 from methods.learners.svm import SharedItems, fit_linear_svms
 from methods.relations.pairs import make_blocks, sample_pairs
@@ -47,14 +47,12 @@ def _line_search(generator, items):
     descent = Descent(columns, places, generator.normal(size=places.shape), partners, targets, 1)
     thresholds, order, ones_below, _ = descent.thresholds(columns[0], descent.sums[0], descent.weights[0, 0])
     keys = np.empty(items, np.int32)
-    keys[order] = np.arange(0, 2 * items, 2)
-    keys |= ones_below
-    changes = np.empty(items, np.int64)
-    mask = np.uint64(2**64 - 2)
+    keys[order] = np.arange(0, 16 * items, 16)
+    keys |= ones_below | descent.codes[0] << 1
 
     def ours():
         descent.thresholds(columns[0], descent.sums[0], descent.weights[0, 0])
-        flip_changes(partners, descent.offsets, descent.codes, 0, mask, keys, 1, changes)
+        changes = descent.flip_changes(keys)
         candidates_between(thresholds, 0.0)
         return np.cumsum(changes[order])
 

@@ -6,18 +6,18 @@ at thresholds, and there only through the pairs that hold the item which flips.
 
 How much it changes there need not wait for the flips before: when i flips, item j has flipped already if and
 only if its threshold lies below. One pass over the pairs, in any order, therefore gives the changes at all
-thresholds at once, and their cumulative sum is F at every candidate.
+thresholds at once, and their cumulative sum is F at every candidate. The pass reads the error of each pair
+and, on its way, brings it up to date with the flips of the weight set before: its cost does not grow with
+the number of bits.
 """
 
 import numpy as np
 
 from tiebench._compiled import compiled
-from tiebench.counting.bitslice import popcount
 
 _OUTSIDE = 5e-7  # the two outer candidates' distance from the outer thresholds, as in the authors' routine
 _CLOSE = 1e-10  # thresholds that differ by less, relatively, are one: rounding could not tell what is between
 _NOTHING = 1e-12  # kernel values that are smaller, relative to the anchor's largest, are 0 but for rounding
-_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 class Descent:
@@ -27,7 +27,7 @@ class Descent:
     that are the anchors of each bit; weights: float64 (b, s); partners: int32 (n, k), the items that each
     item is paired with; targets: int32 (n, k), the distances these pairs should have, in 1/scale of a bit.
 
-    The objective is kept as an integer, `squares`: the sum over pairs of
+    codes: bool (b, n). The objective is kept as an integer, `squares`: the sum over pairs of
     (scale * Hamming distance - target)^2.
     """
 
@@ -36,21 +36,14 @@ class Descent:
         self.columns = np.where(np.abs(columns) > _NOTHING * largest, columns, 0.0)
         self.places, self.weights = places, np.array(weights, np.float64)
         self.partners, self.scale = partners, scale
-        # F changes by scale * (2 scale rest + scale - 2 target) where a pair's bits become unequal, `rest`
-        # the distance in the other bits.
-        self.offsets = (2 * targets - scale).astype(np.int32)
         self.sums = np.stack([own @ self.columns[rows] for own, rows in zip(self.weights, places)])
-        bits = self.sums > 0
-        self.codes = np.zeros((-(-len(bits) // 64), bits.shape[1]), np.uint64)
-        for bit, values in enumerate(bits):
-            self.codes[bit // 64] |= values.astype(np.uint64) << np.uint64(bit % 64)
-        self.squares = self.recount()
-
-    def recount(self):
-        """`squares`, from the codes."""
-        sums = np.empty(self.columns.shape[1], np.int64)
-        squared_errors(self.partners, self.offsets, self.codes, self.scale, sums)
-        return sum(sums.tolist())
+        self.codes = np.zeros(self.sums.shape, bool)
+        self.errors = -targets
+        self._unread = np.zeros(self.codes.shape[1], np.int32)
+        for bit, values in enumerate(self.sums > 0):
+            self._set_codes(bit, values)
+            self.flip_changes(np.zeros(len(values), np.int32))
+        self.squares = sum(np.square(row, dtype=np.int64).sum().item() for row in self.errors)
 
     def objective(self):
         """F, with distances and targets in [0, 1]."""
@@ -68,12 +61,9 @@ class Descent:
         count = len(thresholds)
         if count == 0:
             return
-        keys = np.empty(len(sums), np.int32)
-        keys[order] = np.arange(0, 2 * len(sums), 2)
-        keys |= ones_below
-        changes = np.empty(len(sums), np.int64)
-        word, mask = bit // 64, _ALL ^ np.uint64(1 << bit % 64)
-        flip_changes(self.partners, self.offsets, self.codes, word, mask, keys, self.scale, changes)
+        ranks = np.empty(len(sums), np.int32)
+        ranks[order] = np.arange(len(sums))
+        changes = self.flip_changes(ranks << 4 | _states(ones_below, self.codes[bit]))
         costs = np.zeros(count + 1, np.int64)  # relative to the first candidate, and divided by scale
         np.cumsum(changes[order[:count]], out=costs[1:])
 
@@ -83,9 +73,20 @@ class Descent:
             return
         sums += (candidates[best] - weight) * column
         self.weights[bit, anchor] = candidates[best]
-        self.codes[word] &= mask
-        self.codes[word] |= (sums > 0).astype(np.uint64) << np.uint64(bit % 64)
+        self._set_codes(bit, sums > 0)
         self.squares += self.scale * int(costs[best] - costs[passed])
+
+    def flip_changes(self, keys):
+        """int64 (n,): what the flip of each item adds to `squares` / scale, for the `keys` of `read_pairs`
+        without the two bits that bring `errors` up to date."""
+        changes = np.empty(len(keys), np.int64)
+        read_pairs(self.partners, self.errors, keys | self._unread << 2, self.scale, changes)
+        self._unread = np.zeros_like(self._unread)
+        return changes
+
+    def _set_codes(self, bit, values):
+        self._unread = _states(self.codes[bit], values)
+        self.codes[bit] = values
 
     @staticmethod
     def thresholds(column, sums, weight):
@@ -117,57 +118,41 @@ def candidates_between(thresholds, weight):
     return candidates, valid
 
 
+def _states(first, second):
+    """int32 (n,): of two bits of each item the first, plus twice the second."""
+    return first.astype(np.int32) | second.astype(np.int32) << 1
+
+
 @compiled(
-    "void(int32[:,::1], int32[:,::1], uint64[:,::1], int64, uint64, int32[::1], int64, int64[::1])",
+    "void(int32[:,::1], int32[:,::1], int32[::1], int64, int64[::1])",
     nogil=True,
     boundscheck=False,
 )
-def flip_changes(partners, offsets, codes, word, mask, keys, scale, changes):
+def read_pairs(partners, errors, keys, scale, changes):
     """changes[i]: what the flip of item i adds to `squares` / scale when the weight passes i's threshold.
 
-    codes uint64 (W, n); `mask` clears the bit that is learned from the codes' word `word`; keys int32 (n,):
-    twice the rank of the item's threshold, plus 1 if its bit is 1 below it. With s = 1 if the bits of i and j
-    are equal below both thresholds and -1 if not, the bits become unequal (s = 1) or equal (s = -1) at the
-    lower threshold, and the opposite at the higher.
+    errors int32 (n, k): scale * Hamming distance - target of each pair, before the weight set last; they are
+    brought up to date. keys int32 (n,): 16 times the rank of the item's threshold, plus 1 if its bit is 1
+    below it, 2 if its bit is 1, and of the bit that was set last 4 if it was 1 before and 8 if it is 1 now.
+
+    With s = 1 if the bits of i and j are equal below both thresholds and -1 if not, the bits become unequal
+    (s = 1) or equal (s = -1) at the lower threshold, and the opposite at the higher.
     """
-    items, count = partners.shape
-    step = np.int32(2 * scale)
-    distances = np.empty(count, np.int32)
+    step, one = np.int32(scale), np.int32(1)
     changes[:] = 0
-    for i in range(items):
-        distances[:] = 0
-        for w in range(codes.shape[0]):
-            own = codes[w, i]
-            kept = mask if w == word else _ALL
-            for c in range(count):
-                # Unsigned, so that the index is not tested for being negative.
-                distances[c] += np.int32(popcount((codes[w, np.uint32(partners[i, c])] ^ own) & kept))
+    for i in range(partners.shape[0]):
         key = keys[i]
         total = np.int64(0)
-        for c in range(count):
-            j = np.uint32(partners[i, c])
-            change = step * distances[c] - offsets[i, c]
-            higher = np.int32(keys[j] > key)
-            negative = higher ^ np.int32(1) ^ ((keys[j] ^ key) & np.int32(1))
+        for c in range(partners.shape[1]):
+            j = np.uint32(partners[i, c])  # unsigned, so that the index is not tested for being negative
+            other = keys[j]
+            apart = key ^ other
+            error = errors[i, c] + step * ((apart >> 3 & one) - (apart >> 2 & one))
+            errors[i, c] = error
+            # Of a pair whose bits become unequal: (e + scale)^2 - e^2 over scale, e the error in other bits.
+            change = 2 * error + step - 2 * step * (apart >> 1 & one)
+            negative = np.int32(other > key) ^ one ^ (apart & one)
             change = (change ^ -negative) + negative  # its sign turned where negative is 1
             total += change
             changes[j] -= change
         changes[i] += total
-
-
-@compiled(
-    "void(int32[:,::1], int32[:,::1], uint64[:,::1], int64, int64[::1])",
-    nogil=True,
-    boundscheck=False,
-)
-def squared_errors(partners, offsets, codes, scale, sums):
-    """sums[i]: the sum of (scale * Hamming distance - target)^2 over the partners of i; offsets as above."""
-    for i in range(partners.shape[0]):
-        total = np.int64(0)
-        for c in range(partners.shape[1]):
-            distance = np.int64(0)
-            for w in range(codes.shape[0]):
-                distance += np.int64(popcount(codes[w, np.uint32(partners[i, c])] ^ codes[w, i]))
-            error = scale * distance - (offsets[i, c] + scale) // 2
-            total += error * error
-        sums[i] = total

@@ -32,13 +32,6 @@ def problem(seed, items=23, bits=5, anchors=4, scale=1, zeros=0.2, share=0.3, ti
     return columns, places, weights, partners, targets, scale
 
 
-def unpack(descent):
-    """Codes of a `Descent`: int64 (n, bits)."""
-    bits = np.arange(len(descent.places))
-    shifts = (bits % 64).astype(np.uint64)[:, None]
-    return (descent.codes[bits // 64] >> shifts & np.uint64(1)).T.astype(int)
-
-
 def squares(codes, partners, targets, scale):
     """The sum over pairs of (scale * Hamming distance - target)^2, in plain integers."""
     hamming = (codes[:, None] != codes[partners]).sum(axis=2)
@@ -135,7 +128,7 @@ def test_no_value_of_the_weight_is_better_than_the_one_chosen(seed, scale, ties)
         changed = descent.weights != before
         changed[bit, anchor] = False
         assert not changed.any()
-        codes, column = unpack(descent), columns[places[bit, anchor]]
+        codes, column = descent.codes.T.astype(int), columns[places[bit, anchor]]
         seen = set()  # most values give codes that another has given
         for value in [*np.linspace(-40, 40, 801), -1e4, 1e4, before[bit, anchor]]:
             trial, sums = codes.copy(), descent.sums[bit] + (value - descent.weights[bit, anchor]) * column
@@ -159,9 +152,11 @@ def test_the_objective_is_that_of_the_kernel_sums_and_never_rises(seed):
         descent.update(bit, anchor)
         assert descent.squares <= last
         last = descent.squares
-        assert descent.squares == descent.recount() == squares(unpack(descent), partners, targets, scale)
-    assert np.array_equal(unpack(descent), (kernel_sums(columns, places, descent.weights) > 0).T)
-    hamming = (unpack(descent)[:, None] != unpack(descent)[partners]).mean(axis=2)
+        assert descent.squares == squares(descent.codes.T, partners, targets, scale)
+    assert np.array_equal(descent.codes, kernel_sums(columns, places, descent.weights) > 0)
+    hamming = (descent.codes.T[:, None] != descent.codes.T[partners]).mean(axis=2)
+    descent.flip_changes(np.zeros(40, np.int32))  # errors lack only the flips of the last update
+    assert descent.errors == pytest.approx(scale * 7 * hamming - targets, abs=1e-9)
     expected = np.sum((hamming - targets / (scale * 7)) ** 2) / 2
     assert descent.objective() == pytest.approx(expected, rel=1e-12)
 
@@ -200,7 +195,7 @@ def test_the_descent_is_the_plain_algorithm_bit_for_bit(bits):
         descent.update(*step)
     weights, codes = plain_descent(*made, steps)
     assert np.array_equal(descent.weights, weights)
-    assert np.array_equal(unpack(descent), codes)
+    assert np.array_equal(descent.codes.T, codes)
     assert descent.squares == squares(codes, *made[3:])
 
 
@@ -366,7 +361,7 @@ def test_codes_are_signs_of_explicit_kernel_sums(kernel, descents, monkeypatch):
         values -= of_training.mean(axis=0)
     sums = np.stack([values[:, rows] @ own for rows, own in zip(descent.places, descent.weights)], axis=1)
     assert np.array_equal(method.encode(others), sums > 0)
-    assert np.array_equal(method.encode(items), unpack(descent).astype(bool))
+    assert np.array_equal(method.encode(items), descent.codes.T)
 
 
 def descent_anchors(seed, items, bits, anchors):
