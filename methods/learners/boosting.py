@@ -156,7 +156,7 @@ def _add(sums, present, rank, mass):
     present[rank >> 6] |= np.uint64(1) << np.uint64(rank & 63)
 
 
-@compiled("Tuple((i8, i8))(u1[:, ::1], i8[::1], i8[::1], u8[::1], i8[::1], i8, u8[:, ::1])", nogil=True)
+@compiled("Tuple((i8, i8))(u1[:, ::1], i8[::1], u4[::1], u8[::1], i8[::1], i8, u8[:, ::1])", nogil=True)
 def _best_split(ranks, distinct, rows, masses, pool, tries, histogram):
     """(feature, rank) of the least Gini impurity among the first `tries` features of `pool`; -1 if none
     lowers it.
@@ -226,7 +226,7 @@ def _best_split(ranks, distinct, rows, masses, pool, tries, histogram):
 
 
 @compiled(
-    "void(u1[:, ::1], i8[::1], u1[:, ::1], i8[::1], u8[::1], f8, i8, i8, u8[:], i8[::1], i4[::1], u1[::1],"
+    "void(u1[:, ::1], i8[::1], u1[:, ::1], u4[::1], u8[::1], f8, i8, i8, u8[:], i8[::1], i4[::1], u1[::1],"
     " f8[::1])",
     nogil=True,
 )
@@ -240,7 +240,7 @@ def _fit_tree(
     begins, ends = np.zeros(2 * inner + 1, np.int64), np.zeros(2 * inner + 1, np.int64)
     ends[0] = len(rows)
     histogram = np.zeros((4, LEVELS), np.uint64)
-    right_rows, right_masses = np.empty(len(rows), np.int64), np.empty(len(rows), np.uint64)
+    right_rows, right_masses = np.empty(len(rows), np.uint32), np.empty(len(rows), np.uint64)
     for node in range(2 * inner + 1):
         begin, end = begins[node], ends[node]
         whole = np.uint64(0)
@@ -313,7 +313,7 @@ def _boost(levels, codes, weights, seed, trees, depth, tries, trimming):
         while place > 0 and carried < trimming * items:
             place -= 1
             carried += ascending[place]
-        rows = np.flatnonzero(weights >= ascending[place])
+        rows = np.flatnonzero(weights >= ascending[place]).astype(np.uint32)
         masses = np.empty(len(rows), np.uint64)
         for place in range(len(rows)):
             mass = np.uint64(weights[rows[place]] * unit + 0.5)

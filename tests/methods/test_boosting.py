@@ -64,7 +64,7 @@ def split(levels, rows, codes, weights, pool, tries):
     whole = np.round(weights[rows] * (2**31 / weights[rows].sum())).astype(np.uint64)
     masses = np.where(codes[rows] > 0, whole << np.uint64(32), whole)
     histogram = np.zeros((4, LEVELS), np.uint64)
-    feature, rank = _best_split(ranks, distinct, rows, masses, pool, tries, histogram)
+    feature, rank = _best_split(ranks, distinct, rows.astype(np.uint32), masses, pool, tries, histogram)
     assert not histogram.any()
     return feature, (int(values[feature, rank]) if feature >= 0 else rank)
 
