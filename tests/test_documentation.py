@@ -326,6 +326,20 @@ def test_every_page_can_be_reached_from_the_readme():
     assert every - reached == set()
 
 
+def test_placeholders_are_code_because_markdown_takes_them_for_html():
+    taken = {}
+    for page in (page for page in PAGES if page.suffix == ".md"):
+        text = re.sub(
+            r"^ *```.*?^ *```|<!--.*?-->",
+            "",
+            page.read_text(encoding="utf-8"),
+            flags=re.DOTALL | re.MULTILINE,
+        )
+        text = re.sub(r"(`+).*?\1", "", text, flags=re.DOTALL)
+        taken[page.name] = set(re.findall(r"<(\w+)>", text)) - {"sub", "sup", "br"}
+    assert {name: words for name, words in taken.items() if words} == {}
+
+
 # -- tables and figures from the leaderboard ------------------------------------------------------------
 
 

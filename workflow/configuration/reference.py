@@ -4,6 +4,7 @@ python -m workflow.configuration.reference > docs/configuration.md
 """
 
 import json
+import re
 from pathlib import Path
 
 from datasets import affinity, loaders, splits
@@ -28,6 +29,8 @@ KINDS = {  # schema -> headings of its tables, and the plug-ins that have keys o
     "protocols": {"`kind` of `split`": splits.KIND, "`kind` of `affinity`": affinity.KIND},
     "datasets": {"`loader`": loaders.KIND},
 }
+# A word with <name> in it, which Markdown would take for HTML.
+PLACEHOLDER = re.compile(r"[\w/@.]*<\w+>(?:[\w/@.<>]*[\w>])?")
 HEAD = """# Configuration
 
 Every key of the files in `config/`, with its type and default. This page is written from the schemas in
@@ -72,7 +75,7 @@ def _table_of_kinds(heading, kind):
     for name, plugin in kind.find().items():
         needs = getattr(plugin.said, "needs", {})
         for key, text in (needs | plugin.said.options).items():
-            rows.append((f"`{name}`", _name(key, key in needs), text))
+            rows.append((f"`{name}`", _name(key, key in needs), _marked(text)))
     return markdown_table((heading, "key", "description"), rows, 0) + "\n"
 
 
@@ -113,7 +116,14 @@ def _type(part, schema):
 def _sentence(text):
     """A description as a sentence of one line."""
     text = " ".join(text.split()).removesuffix(".")
-    return f"{text[0].upper()}{text[1:]}."
+    return _marked(f"{text[0].upper()}{text[1:]}.")
+
+
+def _marked(text):
+    """A text with its placeholders as code."""
+    outside = text.split("`")
+    outside[::2] = (PLACEHOLDER.sub(r"`\g<0>`", part) for part in outside[::2])
+    return "`".join(outside)
 
 
 if __name__ == "__main__":
