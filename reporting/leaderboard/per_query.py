@@ -17,7 +17,7 @@ from tiebench.leaderboards import cell_key, cell_of, per_query_name, per_query_p
 
 # Git keeps every version of a file: a part has no more than this. Of what needs more parts, means are kept.
 MOST_BYTES = 512 << 10
-MOST_PARTS = 32
+MOST_PARTS = 48
 SIZES = ("queries", "database")
 
 
