@@ -229,19 +229,17 @@ def _lengths(report, quick):
 
 
 def _fresh(report):
-    """Memory and first calls of ImageNet100 at 48 bits, each in a process of its own."""
-    codes = synthetic.codes(synthetic.IMAGENET100, BITS)
+    """Memory, first calls and scores without Numba, each in a process of its own."""
+    codes, smaller = (synthetic.codes(shape, BITS) for shape in (synthetic.IMAGENET100, synthetic.CIFAR10_S1))
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "codes.npz")
-        arrays = (codes.query, codes.database, codes.query_labels, codes.database_labels)
-        names = ("query", "database", "query_labels", "database_labels")
-        np.savez(file, bits=codes.bits, **dict(zip(names, arrays, strict=True)))
+        file = _save(codes, Path(folder, "codes.npz"))
         cached = probe.run("score", file)
         compiled = probe.run("score", file, NUMBA_CACHE_DIR=f"{folder}/empty")
+        plain = probe.run("score_without_numba", _save(smaller, Path(folder, "smaller.npz")))
     report.write("### Peak memory of score in a fresh process, ImageNet100, 48 bits")
     sizes = {
         "whole process": cached["peak"],
-        "codes and labels": sum(array.nbytes for array in arrays),
+        "codes and labels": sum(array.nbytes for array in _arrays(codes).values()),
         "a float32 Q x N matrix": 4 * codes.pairs,
     }
     report.rows([*sizes], [[megabytes(size) for size in sizes.values()]])
@@ -260,3 +258,19 @@ def _fresh(report):
     report.target("first score of a process, kernels cached: pause", "at most 1 s", pauses[0])
     report.wait("first score of a process, kernels loaded: pause", pauses[0])
     report.wait("the same, kernels compiled", pauses[1])
+    size = f"{smaller.shape.queries:,} x {smaller.shape.items:,}, {smaller.bits} bits"
+    report.wait(f"`score`, every metric, {size}, without Numba", duration(plain["calls"][1]))
+
+
+def _arrays(codes):
+    return {
+        "query": codes.query,
+        "database": codes.database,
+        "query_labels": codes.query_labels,
+        "database_labels": codes.database_labels,
+    }
+
+
+def _save(codes, file):
+    np.savez(file, bits=codes.bits, **_arrays(codes))
+    return file

@@ -39,6 +39,11 @@ def score(path):
     return {"import": imported, "calls": _seconds(call), "peak": commands.peak_bytes()}
 
 
+def score_without_numba(path):
+    sys.modules["numba"] = None  # found by no import: as if it were not installed
+    return score(path)
+
+
 def loss():
     started = time.perf_counter()
     import torch
@@ -65,7 +70,7 @@ def _seconds(call):
     return found
 
 
-TASKS = {"score": score, "loss": loss}
+TASKS = {"score": score, "score_without_numba": score_without_numba, "loss": loss}
 
 if __name__ == "__main__":
     print(json.dumps(TASKS[sys.argv[1]](*sys.argv[2:])))

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import yaml
+from llvmlite.binding import get_host_cpu_features
 
 from benchmarks import optional_peers
 from benchmarks.timing import interleave
@@ -34,7 +35,7 @@ class Report:
     def __init__(self):
         self._blocks = []
         self.kept = {}
-        self.place = f"{processor()}, one thread"
+        self.place = f"{_processor()}, one thread"
         self._tables = {}
 
     def begin(self, command):
@@ -151,13 +152,19 @@ def header():
     absent = ", ".join(optional_peers.versions()[1]) or "none"
     now = datetime.datetime.now(datetime.UTC)
     lines = (
-        f"- processor: {processor()}, {os.cpu_count()} logical cores; load average at the start {load}",
+        f"- processor: {_processor()}, {os.cpu_count()} logical cores; load average at the start {load}",
         f"- {_versions()}; not installed, so not timed: {absent}",
         f"- {platform.system()} {platform.machine()}; one thread; date: {now:%Y-%m-%d %H:%M} UTC",
         "- Times are medians over rounds in which the competitors of a table take turns in random "
         "order; ratios are medians of the ratios within each round. Codes and features are synthetic.",
     )
     return "# Benchmarks\n\n" + "\n".join(lines)
+
+
+def _processor():
+    """Of an x86 also whether it has AVX-512, on which counting depends most."""
+    found = get_host_cpu_features().get("avx512f")
+    return processor() + ("" if found is None else " with AVX-512" if found else " without AVX-512")
 
 
 def _versions():

@@ -299,11 +299,10 @@ def test_plans_have_as_many_jobs_as_runs_and_groups(tmp_path, monkeypatch):
 def test_first_calls_are_measured_in_a_process_of_their_own(tmp_path):
     """The compiler's seconds are those of the first of two calls."""
     assert probe.pause({"calls": [3.0, 1.0]}) == 2 and probe.pause({"calls": [1.0, 3.0]}) == 0
-    codes = synthetic.codes(SMALL, 12)
-    labels = {"query_labels": codes.query_labels, "database_labels": codes.database_labels}
-    np.savez(tmp_path / "codes.npz", query=codes.query, database=codes.database, bits=12, **labels)
-    found = probe.run("score", tmp_path / "codes.npz")
-    assert set(found) == {"import", "calls", "peak"} and len(found["calls"]) == 2
+    file = evaluation._save(synthetic.codes(SMALL, 12), tmp_path / "codes.npz")
+    found, plain = (probe.run(task, file) for task in ("score", "score_without_numba"))
+    assert set(found) == set(plain) == {"import", "calls", "peak"} and len(found["calls"]) == 2
+    assert plain["peak"] < found["peak"]  # no compiler is loaded
     assert set(probe.loss()) == {"torch", "import", "calls"}
 
 
