@@ -49,12 +49,15 @@ def test_a_choice_goes_over_all_other_settings_of_its_method(found, tiny):
 
 
 @pytest.mark.thorough
-def test_a_length_that_was_not_searched_has_the_choice_of_the_nearest(found):
+def test_a_length_that_was_not_searched_has_the_choice_of_the_nearest_or_of_the_one_named(found):
     search = SEARCH | {"tried": {"32": 11, 8: 8}}
     tuned = {"tiny": {"talr_ap": {"search": search, "by_bits": {8: {}, "32": {"epochs": 5}}}}}
     lengths = (4, 8, 15, 16, 17, 32, 48)  # 16 is as near to 8 as to 32
     assert [found(tuned, bits=bits)[1] for bits in lengths] == [8, 8, 8, 8, 11, 11, 11]
     assert [found(tuned, bits=bits)[0]["epochs"] for bits in lengths] == [2, 2, 2, 2, 5, 5, 5]
+    search["taken"] = {"16": 32, 48: 8}
+    assert [found(tuned, bits=bits)[1] for bits in lengths] == [8, 8, 8, 11, 11, 11, 8]
+    assert [found(tuned, bits=bits)[0]["epochs"] for bits in lengths] == [2, 2, 2, 5, 5, 5, 2]
     at_one = {"tiny": {"talr_ap": {"search": SEARCH | {"tried": {8: 9}}, "epochs": 5}}}
     assert [found(at_one, bits=bits)[1] for bits in (8, 24)] == [9, 9]
     at_one["tiny"]["talr_ap"]["by_bits"] = {24: {"epochs": 6}}

@@ -72,9 +72,16 @@ def check_tuned(configuration, protocol, methods):
             continue
         if not configuration["methods"].get(method, {}).get("tuned", True):
             configuration.fail(where, f"{method} has `tuned: false`, so nothing uses this")
-        for bits in settings["search"].get("tried", {}):
-            if not re.fullmatch("[1-9][0-9]{0,3}", str(bits)):
-                configuration.fail((*where, "search", "tried", bits), "must be a number of bits")
+        search = settings["search"]
+        for key in ("tried", "taken"):
+            for bits in search.get(key, {}):
+                if not re.fullmatch("[1-9][0-9]{0,3}", str(bits)):
+                    configuration.fail((*where, "search", key, bits), "must be a number of bits")
+        tried = sorted(map(int, search.get("tried", {})))
+        for bits, taken in search.get("taken", {}).items():
+            if taken not in tried:
+                message = f"the search tried no {taken} bits, only {joined(tried)}"
+                configuration.fail((*where, "search", "taken", bits), message)
         check_settings(configuration, where, method, settings)
 
 

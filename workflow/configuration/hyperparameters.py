@@ -37,8 +37,9 @@ def search_of(configuration, protocol, method, bits):
     for name, settings in _entries(configuration, protocol, method):
         if name is not None:
             found, own = settings["search"], name == method
-            tried = _tried(found).get(searched_length(found, bits), found["trials"]) if own else 1
-            found = found | {"tried": tried, "of": name}
+            tried = _lengths(found, "tried").get(searched_length(found, bits), found["trials"]) if own else 1
+            found = {key: value for key, value in found.items() if key != "taken"}
+            found |= {"tried": tried, "of": name}
     return found
 
 
@@ -51,8 +52,8 @@ def trained_as(configuration, protocol, bits):
 
 
 def searched_length(search, bits):
-    """The code length whose choice applies to `bits`: of those searched the nearest by ratio, of two the
-    shorter.
+    """The code length whose choice applies to `bits`: the one that `taken` names for it, or of those searched
+    the nearest by ratio, of two the shorter.
 
     search: the `search` of an entry, which may say nothing of lengths.
     """
@@ -60,11 +61,11 @@ def searched_length(search, bits):
     def distance(length):
         return Fraction(max(length, bits), min(length, bits)), length
 
-    return min(_tried(search), key=distance, default=bits)
+    return _lengths(search, "taken").get(bits) or min(_lengths(search, "tried"), key=distance, default=bits)
 
 
-def _tried(search):
-    return {int(length): count for length, count in search.get("tried", {}).items()}
+def _lengths(search, key):
+    return {int(length): number for length, number in search.get(key, {}).items()}
 
 
 def budget_words(search, method):
